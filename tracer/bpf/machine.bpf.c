@@ -4,37 +4,11 @@
 // CPUs, into a ring buffer.
 //
 // The object is compiled once and committed (dev/bpf). Offsets of the kernel's structures are relocated when the object
-// is loaded (CO-RE). This file needs no header: everything that it uses of the kernel is declared here. The kernel lets
-// only programs with a licence that is compatible with the GPL trace it; this licence applies to this file and its
-// object alone.
+// is loaded (CO-RE). No header of the kernel is needed: everything that is used of the kernel is declared here and in
+// kernel.h. The kernel lets only programs with a licence that is compatible with the GPL trace it; this licence applies
+// to the files of this directory alone.
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef int s32;
-typedef unsigned long long u64;
-typedef long long s64;
-
-#define SEC(name) __attribute__((section(name), used))
-#define INLINE static __attribute__((always_inline))
-#define RELOCATED __attribute__((preserve_access_index))
-
-// Forms of a map's members that the loader reads from BTF.
-#define UINT(name, value) int (*name)[value]
-#define TYPE(name, value) typeof(value) *name
-
-enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_RINGBUF = 27 };
-enum { NO_WAKEUP = 1, FORCE_WAKEUP = 2, AVAILABLE_DATA = 0 };
-
-// Helper functions of the kernel, by their numbers in linux/bpf.h.
-static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
-static long (*const map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
-static long (*const map_delete)(void *map, const void *key) = (void *)3;
-static u64 (*const now_ns)(void) = (void *)5;
-static u32 (*const this_cpu)(void) = (void *)8;
-static u64 (*const this_thread)(void) = (void *)14;
-static void *(*const ring_reserve)(void *ring, u64 bytes, u64 flags) = (void *)131;
-static void (*const ring_submit)(void *record, u64 flags) = (void *)132;
-static u64 (*const ring_query)(void *ring, u64 flags) = (void *)134;
+#include "kernel.h"
 
 // The members of the kernel's structures that are read; their offsets are relocated.
 struct thread_info {
@@ -151,8 +125,6 @@ struct {
 
 // The loader sets this to half of the size of the ring buffer: a full half wakes the reader.
 const volatile u64 wake_at_bytes = 2 << 20;
-// The reader is woken by each record of this span, so that one missed wake-up does no harm, and not by all that follow.
-#define WAKE_SPAN_BYTES 8192
 
 INLINE struct slot *slot_of(u32 cpu) { return map_lookup(&slots, &cpu); }
 

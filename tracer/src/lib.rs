@@ -1,15 +1,18 @@
-//! The tracer: a shared object that records context switches, wake-ups and interrupts by BPF.
+//! The tracer: a shared object that records context switches, wake-ups, interrupts and ways of packets by BPF.
 //!
-//! Input: CPUs and threads. Output: records of `tailbound_abi::tb_trace`, through the table of functions that the entry
-//! point returns. The BPF programs are an object in this file, compiled from `bpf/machine.bpf.c` by `dev/bpf`. The
-//! tracer knows no record, study or message.
+//! Input: CPUs, threads and ports. Output: records of `tailbound_abi::tb_trace` and `tailbound_abi::tb_packet`, through
+//! the table of functions that the entry point returns. The BPF programs are objects in this file, compiled from
+//! `bpf/*.bpf.c` by `dev/bpf`. The tracer knows no record, study or message.
 
 mod machine;
+mod packets;
+mod programs;
 
 use machine::Machine;
+use packets::Packets;
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tailbound_abi::{TB_TRACER_VERSION, tb_trace_sink, tb_tracer};
+use tailbound_abi::{TB_TRACER_VERSION, tb_packet_sink, tb_trace_sink, tb_tracer};
 
 static TABLE: tb_tracer = tb_tracer {
     version: TB_TRACER_VERSION,
@@ -19,6 +22,10 @@ static TABLE: tb_tracer = tb_tracer {
     watch,
     read,
     fd,
+    packets_attach,
+    packets_watch,
+    packets_read,
+    packets_fd,
     detach,
     unload,
 };
@@ -52,19 +59,37 @@ unsafe fn guarded<T>(error: *mut c_char, len: usize, run: impl FnOnce() -> Resul
     }
 }
 
+/// Everything that is loaded. The programs that follow packets are loaded when they are attached first.
+struct Loaded {
+    machine: Machine,
+    packets: Option<Packets>,
+    cpus: u32,
+    bytes: u32,
+}
+
 /// The value behind a handle.
 ///
 /// # Safety
 /// `handle` comes from `load`, was not unloaded, and no other function uses it.
-unsafe fn machine<'a>(handle: *mut c_void) -> &'a mut Machine {
+unsafe fn loaded<'a>(handle: *mut c_void) -> &'a mut Loaded {
     // SAFETY: by the contract of this function.
     unsafe { &mut *handle.cast() }
 }
 
+/// The programs of `bpf/machine.bpf.c` behind a handle.
+///
+/// # Safety
+/// As for [`loaded`].
+unsafe fn machine<'a>(handle: *mut c_void) -> &'a mut Machine {
+    // SAFETY: by the contract of this function.
+    &mut unsafe { loaded(handle) }.machine
+}
+
 unsafe extern "C" fn load(cpus: u32, bytes: u32, error: *mut c_char, len: usize) -> *mut c_void {
     // SAFETY: the caller gives room for `len` bytes.
-    let loaded = unsafe { guarded(error, len, || Machine::load(cpus, bytes)) };
-    loaded.map_or(std::ptr::null_mut(), |machine| Box::into_raw(Box::new(machine)).cast())
+    let machine = unsafe { guarded(error, len, || Machine::load(cpus, bytes)) };
+    let loaded = machine.map(|machine| Loaded { machine, packets: None, cpus, bytes });
+    loaded.map_or(std::ptr::null_mut(), |loaded| Box::into_raw(Box::new(loaded)).cast())
 }
 
 unsafe extern "C" fn attach(handle: *mut c_void, error: *mut c_char, len: usize) -> c_int {
@@ -106,14 +131,58 @@ unsafe extern "C" fn fd(handle: *mut c_void) -> c_int {
     unsafe { machine(handle) }.fd()
 }
 
+unsafe extern "C" fn packets_attach(handle: *mut c_void, error: *mut c_char, len: usize) -> c_int {
+    // SAFETY: the contract of the table of functions.
+    let Loaded { packets, cpus, bytes, .. } = unsafe { loaded(handle) };
+    let attach = || match packets {
+        Some(packets) => packets.attach(),
+        None => packets.insert(Packets::load(*cpus, *bytes)?).attach(),
+    };
+    // SAFETY: the caller gives room for `len` bytes.
+    unsafe { guarded(error, len, attach) }.map_or(-1, |()| 0)
+}
+
+unsafe extern "C" fn packets_watch(
+    handle: *mut c_void,
+    ports: *const u16,
+    port_count: usize,
+    error: *mut c_char,
+    len: usize,
+) -> c_int {
+    // SAFETY: the caller gives `port_count` numbers, or none.
+    let ports = if port_count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(ports, port_count) } };
+    // SAFETY: the contract of the table of functions.
+    let packets = unsafe { loaded(handle) }.packets.as_mut();
+    let watch = || packets.map_or(Ok(()), |packets| packets.watch(ports));
+    // SAFETY: the caller gives room for `len` bytes.
+    unsafe { guarded(error, len, watch) }.map_or(-1, |()| 0)
+}
+
+unsafe extern "C" fn packets_read(handle: *mut c_void, sink: tb_packet_sink, ctx: *mut c_void) -> u64 {
+    // SAFETY: the contract of the table of functions.
+    let Some(packets) = unsafe { loaded(handle) }.packets.as_mut() else { return 0 };
+    // SAFETY: the caller's function takes its own `ctx` and a record.
+    let read = || packets.read(|packet| unsafe { sink(ctx, packet) });
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or(0)
+}
+
+unsafe extern "C" fn packets_fd(handle: *mut c_void) -> c_int {
+    // SAFETY: the contract of the table of functions.
+    unsafe { loaded(handle) }.packets.as_ref().map_or(-1, Packets::fd)
+}
+
 unsafe extern "C" fn detach(handle: *mut c_void) {
     // SAFETY: the contract of the table of functions.
-    let machine = unsafe { machine(handle) };
-    let _ = catch_unwind(AssertUnwindSafe(|| machine.detach()));
+    let Loaded { machine, packets, .. } = unsafe { loaded(handle) };
+    let detach = || {
+        machine.detach();
+        packets.iter_mut().for_each(Packets::detach);
+    };
+    let _ = catch_unwind(AssertUnwindSafe(detach));
 }
 
 unsafe extern "C" fn unload(handle: *mut c_void) {
     // SAFETY: `load` made this box, and by the contract the handle is not used any more.
-    let machine = unsafe { Box::from_raw(handle.cast::<Machine>()) };
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(machine)));
+    let loaded = unsafe { Box::from_raw(handle.cast::<Loaded>()) };
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(loaded)));
 }

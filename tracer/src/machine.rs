@@ -1,13 +1,14 @@
 //! The BPF programs of `bpf/machine.bpf.c`: loaded into the kernel, attached, and their records read.
 
+use crate::programs::{self, chain, permitted};
 use aya::maps::{Array, HashMap, MapData, RingBuf};
 use aya::programs::perf_event::{
     PerfEvent, PerfEventConfig, PerfEventLink, PerfEventScope, SamplePolicy, SoftwareEvent,
 };
 use aya::programs::tp_btf::BtfTracePointLink;
-use aya::programs::{BtfTracePoint, ProgramError};
-use aya::{Btf, BtfError, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use aya::programs::ProgramError;
+use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
+use std::os::fd::AsRawFd;
 use tailbound_abi::tb_trace;
 
 static OBJECT: &[u8] = include_bytes_aligned!("../bpf/machine.bpf.o");
@@ -133,26 +134,11 @@ impl Machine {
 
     /// Loads one program. Returns false if the kernel does not have the tracepoint.
     fn load_program(&mut self, program: &str, tracepoint: &str, btf: &Btf) -> Result<bool, String> {
-        match self.program(program)?.load(tracepoint, btf) {
-            Ok(()) => {
-                self.loaded.push(program.to_owned());
-                Ok(true)
-            }
-            Err(ProgramError::Btf(BtfError::UnknownBtfTypeName { .. })) => Ok(false),
-            Err(ProgramError::LoadError { io_error, verifier_log }) => {
-                // The last lines of the verifier's log say what it refused.
-                let log = verifier_log.to_string();
-                let last = log.lines().rfind(|l| !l.trim().is_empty() && !l.starts_with("processed "));
-                let last = last.map(|line| format!(": {line}")).unwrap_or_default();
-                Err(format!("the kernel refuses the BPF program for {tracepoint}: {io_error}{last}"))
-            }
-            Err(e) => Err(chain(&e)),
+        let is_there = programs::load(&mut self.bpf, program, tracepoint, btf)?;
+        if is_there {
+            self.loaded.push(program.to_owned());
         }
-    }
-
-    fn program(&mut self, name: &str) -> Result<&mut BtfTracePoint, String> {
-        let program = self.bpf.program_mut(name).ok_or_else(|| format!("the object has no program {name}"))?;
-        program.try_into().map_err(|e: ProgramError| chain(&e))
+        Ok(is_there)
     }
 
     fn fault_program(&mut self, name: &str) -> Result<&mut PerfEvent, String> {
@@ -179,7 +165,7 @@ impl Machine {
         let (first, then): (Vec<String>, Vec<String>) =
             self.loaded.clone().into_iter().partition(|name| !name.ends_with("_entry"));
         for name in first.into_iter().chain(then) {
-            match self.attach_program(&name) {
+            match programs::attach(&mut self.bpf, &name) {
                 Ok(link) => self.links.push(link),
                 Err(e) => {
                     self.detach();
@@ -188,12 +174,6 @@ impl Machine {
             }
         }
         Ok(())
-    }
-
-    fn attach_program(&mut self, name: &str) -> Result<BtfTracePointLink, String> {
-        let program = self.program(name)?;
-        let id = program.attach().map_err(|e| chain(&e))?;
-        program.take_link(id).map_err(|e| chain(&e))
     }
 
     /// Detaches all programs.
@@ -269,35 +249,4 @@ impl Machine {
     pub fn fd(&self) -> i32 {
         self.records.as_raw_fd()
     }
-}
-
-/// Whether the kernel lets this process use BPF: it may make a map of a kind that always needs CAP_BPF.
-fn permitted() -> std::io::Result<()> {
-    const BPF_MAP_CREATE: libc::c_long = 0;
-    const BPF_MAP_TYPE_QUEUE: u32 = 22;
-    // The begin of `union bpf_attr` (linux/bpf.h): type, size of a key, size of a value, number of entries.
-    let attributes: [u32; 4] = [BPF_MAP_TYPE_QUEUE, 0, 4, 1];
-    let size = size_of_val(&attributes);
-    // SAFETY: attributes with their size; the kernel takes members that are not given as 0.
-    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_MAP_CREATE, attributes.as_ptr(), size) };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
-    drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
-    Ok(())
-}
-
-/// Text of an error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

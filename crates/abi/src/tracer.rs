@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 3;
+pub const TB_TRACER_VERSION: u32 = 4;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -80,6 +80,70 @@ pub const TB_STATE_OUT_OF_QUOTA: u8 = 8;
 /// State of a thread: it is ready to run, and its control group has used up its real-time run time.
 pub const TB_STATE_RT_THROTTLED: u8 = 9;
 
+/// Longest part of a datagram's payload in a record of a packet, bytes.
+pub const TB_PACKET_PAYLOAD: usize = 128;
+
+/// One record of the tracer about a packet: where it was in the kernel at a time.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tb_packet {
+    /// Time of the record, monotonic ns.
+    pub at_ns: u64,
+    /// Address of the kernel's packet buffer; 0 for `TB_PACKET_READ`.
+    pub buffer: u64,
+    /// CPU that handled the packet.
+    pub cpu: u32,
+    /// Thread that ran on the CPU.
+    pub thread: i32,
+    /// Network namespace of the device or of the socket.
+    pub namespace: u32,
+    /// Source address, network byte order; 0 for records of sockets.
+    pub from: u32,
+    /// Destination address, network byte order; 0 for records of sockets.
+    pub to: u32,
+    /// Source port, network byte order; 0 for records of sockets.
+    pub from_port: u16,
+    /// Destination port, network byte order; the port of the socket for records of sockets.
+    pub to_port: u16,
+    /// Identification of the IP header, network byte order.
+    pub id: u16,
+    /// Flags and fragment offset of the IP header, network byte order.
+    pub fragment: u16,
+    /// `TB_PACKET_READ`: number of bytes that were read; `TB_PACKET_DROPPED`: number of the kernel's reason; other places
+    /// of a device: length of the UDP datagram with its header, in bytes.
+    pub number: u32,
+    /// Where the packet was, one of `TB_PACKET_*`.
+    pub kind: u8,
+    /// Number of bytes of the payload that are in `payload`.
+    pub payload_bytes: u8,
+    /// Reserved bytes of a record, not set.
+    pub unused: [u8; 6],
+    /// Name of the device, with a NUL byte at its end; empty if there is none.
+    pub device: [u8; 16],
+    /// `TB_PACKET_QUEUED`: kind of the device's queue discipline, with a NUL byte at its end.
+    pub discipline: [u8; 16],
+    /// First bytes of the payload of the datagram.
+    pub payload: [u8; TB_PACKET_PAYLOAD],
+}
+
+/// Place of a packet: it reaches the queue discipline of a device.
+pub const TB_PACKET_QUEUED: u8 = 1;
+/// Place of a packet: the driver of a device gets it for transmission.
+pub const TB_PACKET_TRANSMITTED: u8 = 2;
+/// Place of a packet: a device has received it and puts it into the backlog of a CPU.
+pub const TB_PACKET_BACKLOG: u8 = 3;
+/// Place of a packet: the soft interrupt that receives packets handles it.
+pub const TB_PACKET_RECEIVED: u8 = 4;
+/// Place of a packet: it is in the receive buffer of a socket.
+pub const TB_PACKET_IN_SOCKET: u8 = 5;
+/// Not a place of a followed packet: a thread has read a datagram from a watched socket.
+pub const TB_PACKET_READ: u8 = 6;
+/// Place of a packet: the kernel dropped it.
+pub const TB_PACKET_DROPPED: u8 = 7;
+
+/// Function of the caller that gets a record of a packet. It must not call the tracer.
+pub type tb_packet_sink = unsafe extern "C" fn(ctx: *mut c_void, packet: *const tb_packet);
+
 /// Function of the caller that gets a record. It must not call the tracer.
 pub type tb_trace_sink = unsafe extern "C" fn(ctx: *mut c_void, record: *const tb_trace);
 
@@ -113,7 +177,23 @@ pub struct tb_tracer {
     pub read: unsafe extern "C" fn(handle: *mut c_void, sink: tb_trace_sink, ctx: *mut c_void) -> u64,
     /// Descriptor that becomes readable when the ring buffer is half full. It stays open until `unload`.
     pub fd: unsafe extern "C" fn(handle: *mut c_void) -> c_int,
-    /// Detaches the BPF programs.
+    /// Loads the BPF programs that follow packets, if they are not loaded yet, and attaches them. Nothing is recorded
+    /// before `packets_watch`.
+    pub packets_attach: unsafe extern "C" fn(handle: *mut c_void, error: *mut c_char, len: usize) -> c_int,
+    /// Follows datagrams that are sent from these ports, and records what is read from them, from now on; without ports,
+    /// nothing any more.
+    pub packets_watch: unsafe extern "C" fn(
+        handle: *mut c_void,
+        ports: *const u16,
+        port_count: usize,
+        error: *mut c_char,
+        len: usize,
+    ) -> c_int,
+    /// Passes all records of packets to `sink`. Returns the number of records of packets that were lost since `load`.
+    pub packets_read: unsafe extern "C" fn(handle: *mut c_void, sink: tb_packet_sink, ctx: *mut c_void) -> u64,
+    /// Descriptor that becomes readable when the ring buffer of packets is half full; -1 before `packets_attach`.
+    pub packets_fd: unsafe extern "C" fn(handle: *mut c_void) -> c_int,
+    /// Detaches all BPF programs.
     pub detach: unsafe extern "C" fn(handle: *mut c_void),
     /// Detaches and unloads the BPF programs. The handle is not valid any more.
     pub unload: unsafe extern "C" fn(handle: *mut c_void),

@@ -36,6 +36,14 @@ pub enum CauseWord {
     RtThrottled,
     /// The hypervisor ran something else on a virtual CPU.
     Steal,
+    /// The message waited in the queue discipline of a device, which held it back or had other packets before it.
+    QueueDiscipline,
+    /// The message was at a device, between its driver and the device that received it.
+    DeviceQueue,
+    /// The message was in the receive buffer of a socket, while the thread that received it read other datagrams first.
+    SocketQueue,
+    /// A packet with the message did not arrive, and the message waited until it was sent again.
+    Retransmission,
     /// A thread of an end ran.
     OwnWork,
     /// The message was not at any thread of an end: in the network, or in the kernel without a thread.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct RecordingReport {
     /// Names of the ends whose agent recorded.
     pub ends: Vec<String>,
-    /// Level of the recording: `threads` (context switches and wake-ups) or `machine` (also interrupts).
+    /// Level of the recording: `threads` (context switches and wake-ups), `machine` (also interrupts) or
+    /// `packets` (also the ways of messages through the kernel).
     pub level: String,
     /// Facility of the kernel that recorded: `bpf` or `perf`.
     pub by: String,
@@ -22,6 +23,10 @@ pub struct RecordingReport {
     /// Round trip without the recording in the same measurements, ns; the median of the trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwatched_ns: Option<i64>,
+    /// Numbers of datagrams in these trials that were not followed through the kernel, by the reason: `in_pages`,
+    /// `protected`, `no_first_fragment` or `divided`.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub not_followed: std::collections::BTreeMap<String, u64>,
     /// Number of trials in which events were recorded in this way.
     pub trials: u64,
 }

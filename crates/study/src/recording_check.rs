@@ -27,7 +27,7 @@ pub(crate) fn expand(study: &mut Study) -> Result<(), Fault> {
     let Some(check) = keys.check.filter(|check| matches!(check.value, CheckChoice::On)) else { return Ok(()) };
     if let Some(off) = keys.level.filter(|level| matches!(level.value, AttributionChoice::Off)) {
         let reason = "without a recording, there is nothing to check";
-        return Err(Fault::new(off.at, reason).help("write `level: auto`, `machine` or `threads`"));
+        return Err(Fault::new(off.at, reason).help("write `level: auto`, `packets`, `machine` or `threads`"));
     }
     if let Some(factor) = study.factors.iter().find(|factor| factor.path == KEY) {
         let reason = "`attribution` is a factor already, so that `check: on` cannot vary it too";

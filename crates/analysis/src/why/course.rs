@@ -1,6 +1,7 @@
-//! Follows one message from its due time to the receipt of its answer: what the threads of the ends did in each moment.
+//! Follows one message through a part of its way by the threads of the ends: what they did in each moment.
 
-use crate::why::stamps::{Leg, Stamps};
+use crate::why::hops::Step;
+use crate::why::stamps::Leg;
 use crate::why::threads::Threads;
 use crate::why::timeline::Timeline;
 use crate::why::walk::{Call, Known, Limited, Stretch, What, back};
@@ -26,6 +27,12 @@ pub(crate) enum Doing {
     Ran {
         cpu: u32,
     },
+    /// The thread ran and read other datagrams, while the message was in the socket.
+    ReadOthers {
+        cpu: u32,
+    },
+    /// No thread had the message: it was at this step of its way through the kernel.
+    Passed(Step),
     Waited {
         cpu: u32,
         evidence: Evidence,
@@ -54,12 +61,8 @@ impl Piece {
     }
 }
 
-/// Follows a message through its legs. The pieces are in the order of the legs; within a leg the latest comes first.
-pub(crate) fn course(stamps: &Stamps, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
-    stamps.legs().iter().flat_map(|leg| of_leg(leg, timeline, threads)).collect()
-}
-
-fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
+/// Follows a message through a leg of which no way through the kernel was recorded. The latest piece comes first.
+pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
     let thread = match leg.metric {
         // The main thread of the ping sends.
         Metric::SendLateness => threads.main_of(leg.end),
@@ -122,7 +125,8 @@ fn call_of(leg: &Leg, taker: Option<i32>, threads: &Threads) -> Option<Call> {
     Some(Call { begun_ns, ended_ns, thread })
 }
 
-fn follow(
+/// Follows a thread back through a time span, at whose end it runs.
+pub(crate) fn follow(
     thread: Option<i32>,
     timeline: &Timeline,
     threads: &Threads,

@@ -1,7 +1,8 @@
-//! Time spans in which the kernel counted dropped datagrams at an end, from the counters that its agent read.
+//! Why messages were lost: single messages that the kernel was seen to drop, and time spans in which it counted dropped
+//! datagrams at an end, from the counters that its agent read.
 
 use std::collections::BTreeMap;
-use tailbound_model::{Counter, Switches};
+use tailbound_model::{Counter, PacketHop, Packets, Switches, counter_of};
 
 /// A datagram that was dropped this long after its message was due was counted with the message, ns. Drops follow the
 /// send call at once; the time also covers the wait for that call.
@@ -10,9 +11,23 @@ const AFTER_DUE_NS: i64 = 20_000_000;
 /// The counters of dropped datagrams that explain a loss.
 const EXPLAINING: [Counter; 2] = [Counter::SocketBufferDrops, Counter::ReassemblyFailures];
 
-/// Time spans in which drops were counted, by the end.
+/// Why a message was lost.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reason {
+    /// The kernel was seen to drop the message at this device (empty: at a socket), for this reason.
+    Dropped { device: String, why: String },
+    /// This counter moved when the message was lost.
+    Counted(Counter),
+}
+
+/// Drops that were seen or counted, by the end.
 #[derive(Debug, Default)]
-pub(crate) struct Drops(BTreeMap<&'static str, Vec<(Counter, i64, i64)>>);
+pub(crate) struct Drops {
+    /// Time spans in which drops were counted at an end.
+    counted: BTreeMap<&'static str, Vec<(Counter, i64, i64)>>,
+    /// Drops of messages that an end sent, by the number of the slot: their times and reasons.
+    seen: BTreeMap<(&'static str, u64), Vec<(i64, Reason)>>,
+}
 
 impl Drops {
     pub fn of(seen: &[Switches]) -> Drops {
@@ -21,30 +36,71 @@ impl Drops {
             let series = of_end.flat_map(|s| &s.counters).filter(|c| EXPLAINING.contains(&c.counter));
             series.flat_map(|c| c.moves.iter().map(|m| (c.counter, m.from_ns, m.to_ns))).collect()
         };
-        Drops(["ping", "pong"].into_iter().map(|end| (end, spans(end))).collect())
+        let counted = ["ping", "pong"].into_iter().map(|end| (end, spans(end))).collect();
+        let mut drops = Drops { counted, seen: BTreeMap::new() };
+        for end in ["ping", "pong"] {
+            let of_end = seen.iter().filter(|s| s.ends.iter().any(|e| e == end));
+            of_end.filter_map(|s| s.packets.as_ref()).for_each(|packets| drops.add(end, packets));
+        }
+        drops
+    }
+
+    fn add(&mut self, end: &'static str, packets: &Packets) {
+        for drop in &packets.drops {
+            let at = (end, counter_of(drop.seq));
+            self.seen.entry(at).or_default().push((drop.at_ns, dropped(drop, packets)));
+        }
+    }
+
+    /// The reason why the message of a slot was lost, which `sender` sent to `receiver` and which was due at this time.
+    /// The last time counts if the message was sent several times.
+    pub fn of_message(&self, slot: u64, (sender, receiver): (&'static str, &str), due_ns: i64) -> Option<Reason> {
+        let seen = self.seen.get(&(sender, slot)).into_iter().flatten().filter(|(at_ns, _)| *at_ns >= due_ns);
+        let last = seen.max_by_key(|(at_ns, _)| *at_ns).map(|(_, reason)| reason.clone());
+        last.or_else(|| self.explain(receiver, due_ns).map(Reason::Counted))
     }
 
     /// The counter that moved at this end when a message that was due at this time was lost.
-    pub fn explain(&self, end: &str, due_ns: i64) -> Option<Counter> {
+    fn explain(&self, end: &str, due_ns: i64) -> Option<Counter> {
         let moved = |(_, from, to): &&(Counter, i64, i64)| *from < due_ns + AFTER_DUE_NS && due_ns <= *to;
-        self.0.get(end)?.iter().find(moved).map(|(counter, ..)| *counter)
+        self.counted.get(end)?.iter().find(moved).map(|(counter, ..)| *counter)
     }
 }
 
-/// The reason of a loss in words.
-pub(crate) fn reason(counter: Counter, end: &str) -> String {
-    match counter {
-        Counter::ReassemblyFailures => {
+/// The reason of a drop that was seen.
+fn dropped(drop: &PacketHop, packets: &Packets) -> Reason {
+    // Packets for a socket still have the device that received them.
+    let at_socket = |why: &str| why.starts_with("SOCKET_");
+    let number = drop.reason.unwrap_or_default();
+    let why = packets.reasons.get(&number).cloned().unwrap_or_else(|| format!("number {number}"));
+    let device = drop.device.and_then(|index| packets.devices.get(usize::from(index)));
+    let device = device.filter(|_| !at_socket(&why)).map(|device| device.name.clone()).unwrap_or_default();
+    Reason::Dropped { device, why }
+}
+
+/// The reason of a loss in words. `end`: the end to which the message was sent.
+pub(crate) fn words(reason: &Reason, end: &str) -> String {
+    match reason {
+        Reason::Dropped { why, .. } if why == "SOCKET_RCVBUFF" => {
+            format!("a receive buffer of the {end} end was full, so that the kernel dropped the datagram ({why})")
+        }
+        Reason::Dropped { device, why } if device.is_empty() => format!("the kernel dropped the datagram ({why})"),
+        Reason::Dropped { device, why } => {
+            format!("the kernel dropped the datagram at the device `{device}` ({why})")
+        }
+        Reason::Counted(Counter::ReassemblyFailures) => {
             format!("the kernel of the {end} end discarded fragments of datagrams that stayed incomplete")
         }
-        _ => format!("a receive buffer of the {end} end was full, so that the kernel dropped datagrams"),
+        Reason::Counted(_) => {
+            format!("a receive buffer of the {end} end was full, so that the kernel dropped datagrams")
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{CounterMove, CounterSeries};
+    use tailbound_model::{CounterMove, CounterSeries, HopPlace, PacketDevice};
 
     #[test]
     fn a_loss_belongs_to_the_counter_that_moved_when_it_was_due() {
@@ -61,5 +117,37 @@ mod tests {
         assert_eq!([90_000_000, 150_000_000].map(|due| drops.explain("pong", due)), [full, full]);
         assert_eq!([70_000_000, 151_000_000].map(|due| drops.explain("pong", due)), [None, None]);
         assert_eq!(drops.explain("ping", 120_000_000), None);
+    }
+    #[test]
+    fn a_drop_that_was_seen_belongs_to_its_message() {
+        let hop = |seq, at_ns, reason| PacketHop {
+            at_ns,
+            seq,
+            at: HopPlace::Dropped,
+            cpu: 0,
+            thread: 1,
+            buffer: 1,
+            device: Some(0),
+            offset: 0,
+            reason: Some(reason),
+        };
+        let device = PacketDevice { name: "port1".into(), namespace: 1, discipline: None };
+        let packets = Packets {
+            devices: vec![device],
+            drops: vec![hop(3, 100, 40), hop(4, 110, 6), hop(5, 120, 99)],
+            reasons: [(40, "TC_EGRESS".to_owned()), (6, "SOCKET_RCVBUFF".to_owned())].into(),
+            ..Packets::default()
+        };
+        let drops = Drops::of(&[Switches { ends: vec!["ping".into()], packets: Some(packets), ..Switches::default() }]);
+        let of = |slot, due_ns| drops.of_message(slot, ("ping", "pong"), due_ns).map(|reason| words(&reason, "pong"));
+        let expected = [
+            "the kernel dropped the datagram at the device `port1` (TC_EGRESS)",
+            "a receive buffer of the pong end was full, so that the kernel dropped the datagram (SOCKET_RCVBUFF)",
+            "the kernel dropped the datagram at the device `port1` (number 99)",
+        ];
+        assert_eq!([3, 4, 5].map(|slot| of(slot, 50)), expected.map(|text| Some(text.to_owned())));
+        // Another message, a drop before the message was due, and an answer.
+        assert_eq!([of(6, 50), of(3, 101)], [None, None]);
+        assert_eq!(drops.of_message(3, ("pong", "ping"), 50), None);
     }
 }

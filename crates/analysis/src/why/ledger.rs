@@ -3,7 +3,8 @@
 //! The parts of the excess come from the samples alone. The courses of their messages give shares, from which the mean
 //! that ordinary messages of the trial spend on the same cause and leg is subtracted.
 
-use crate::why::course::{Piece, course};
+use crate::why::course::Piece;
+use crate::why::passage::course;
 use crate::why::share::{Circumstances, Key, Share};
 use crate::why::shares::shares;
 use crate::why::stamps::Stamps;

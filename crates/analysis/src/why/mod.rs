@@ -8,8 +8,10 @@
 mod course;
 mod delays;
 mod drops;
+mod hops;
 mod interruptions;
 mod ledger;
+mod passage;
 mod recordings;
 mod remaining;
 mod share;

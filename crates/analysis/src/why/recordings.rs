@@ -3,35 +3,52 @@
 use crate::why::TrialFacts;
 use std::collections::BTreeMap;
 use tailbound_document::RecordingReport;
-use tailbound_model::{Attribution, RecordedBy, Recorder};
+use tailbound_model::{Attribution, NotFollowed, RecordedBy, Recorder, Switches};
 
 /// The ways in which agents recorded the events of these trials, by end.
 pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
-    let mut ways: BTreeMap<(Vec<String>, &str, &str), Vec<&Recorder>> = BTreeMap::new();
+    let mut ways: BTreeMap<(Vec<String>, &str, &str), Vec<(&Recorder, &Switches)>> = BTreeMap::new();
     for seen in trials.iter().filter_map(|t| t.seen.as_ref().ok()).flatten() {
         if let Some(recorder) = &seen.recorder {
             let way = (seen.ends.clone(), level(recorder.level), by(recorder.by));
-            ways.entry(way).or_default().push(recorder);
+            ways.entry(way).or_default().push((recorder, seen));
         }
     }
-    let report = |((ends, level, by), recorders): ((Vec<String>, &str, &str), Vec<&Recorder>)| {
-        let costs = || recorders.iter().filter_map(|r| r.cost);
+    let report = |((ends, level, by), recorders): ((Vec<String>, &str, &str), Vec<(&Recorder, &Switches)>)| {
+        let costs = || recorders.iter().filter_map(|(r, _)| r.cost);
         RecordingReport {
             ends,
             level: level.to_owned(),
             by: by.to_owned(),
-            instead: recorders.first().and_then(|r| r.instead.clone()),
+            instead: recorders.first().and_then(|(r, _)| r.instead.clone()),
             per_message_ns: median(costs().map(|c| c.per_message_ns).collect()),
             unwatched_ns: median(costs().map(|c| c.unwatched_ns).collect()),
+            not_followed: not_followed(recorders.iter().map(|(_, seen)| *seen)),
             trials: recorders.len() as u64,
         }
     };
     ways.into_iter().map(report).collect()
 }
 
+/// Numbers of datagrams that were not followed, by the reason.
+fn not_followed<'a>(seen: impl Iterator<Item = &'a Switches>) -> BTreeMap<String, u64> {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (reason, count) in seen.filter_map(|s| s.packets.as_ref()).flat_map(|p| &p.not_followed) {
+        let word = match reason {
+            NotFollowed::InPages => "in_pages",
+            NotFollowed::Protected => "protected",
+            NotFollowed::NoFirstFragment => "no_first_fragment",
+            NotFollowed::Divided => "divided",
+        };
+        *sums.entry(word.to_owned()).or_default() += count;
+    }
+    sums
+}
+
 fn level(level: Attribution) -> &'static str {
     match level {
         Attribution::Machine => "machine",
+        Attribution::Packets => "packets",
         _ => "threads",
     }
 }

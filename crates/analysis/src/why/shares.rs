@@ -1,12 +1,13 @@
 //! Causes of the time spans of a message: who had the CPU, who stopped the thread, or where the message was.
 
 use crate::why::course::{Doing, Piece};
+use crate::why::hops::Step;
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Key, Share, key, whole};
 use crate::why::timeline::Timeline;
 use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
-use tailbound_document::{CauseWord, Evidence};
+use tailbound_document::{CauseWord, CausedBy, Evidence};
 use tailbound_model::SleepState;
 
 /// The causes of one time span. A part of the span without any cause has no share.
@@ -26,7 +27,9 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
 
 fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
     match part.what {
-        Doing::Ran { cpu } => ran(part, cpu, timeline, shares),
+        Doing::Ran { cpu } => ran(part, cpu, CauseWord::OwnWork, timeline, shares),
+        Doing::ReadOthers { cpu } => ran(part, cpu, CauseWord::SocketQueue, timeline, shares),
+        Doing::Passed(step) => shares.push(passed(part, step, timeline)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
             if let Some(Limited { limit, .. }) = limited {
@@ -67,8 +70,9 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
     }
 }
 
-/// The causes of a time in which a thread of an end had a CPU: interrupts, page faults that it handled, and its own work.
-fn ran(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
+/// The causes of a time in which a thread of an end had a CPU: interrupts, page faults that it handled, and what the
+/// thread did itself, with the cause `own`.
+fn ran(part: &Piece, cpu: u32, own: CauseWord, timeline: &Timeline, shares: &mut Vec<Share>) {
     // If interrupts are not recorded, any part of the time can be theirs.
     let evidence = if timeline.sees_interrupts(cpu) { Evidence::Seen } else { Evidence::AtMost };
     for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
@@ -77,16 +81,36 @@ fn ran(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
             shares.push(interrupted(&span(from_ns, to_ns), cpu, by));
             continue;
         }
-        let own = |from_ns, to_ns| whole(&span(from_ns, to_ns), CauseWord::OwnWork, Some(cpu), None, evidence);
+        let itself = |from_ns, to_ns| whole(&span(from_ns, to_ns), own, Some(cpu), None, evidence);
         let mut at = from_ns;
         for (begin, end) in timeline.page_faults(part.thread, from_ns, to_ns) {
-            shares.push(own(at, begin));
+            shares.push(itself(at, begin));
             // Without the CPU, so that it is one entry with the sleep in a page fault.
             shares.push(whole(&span(begin, end), CauseWord::PageFault, None, None, Evidence::Seen));
             at = end;
         }
-        shares.push(own(at, to_ns));
+        shares.push(itself(at, to_ns));
     }
+}
+
+/// The cause of a time in which the kernel had the message.
+fn passed(part: &Piece, step: Step, timeline: &Timeline) -> Share {
+    let by = |name: String| Some(CausedBy { name, process: None, tid: None, policy: None });
+    let device = |index: Option<usize>| index.and_then(|index| timeline.hops.device(index));
+    let (cause, cpu, by) = match step {
+        Step::Discipline(index) => {
+            let name = |(name, kind): (&str, Option<&str>)| match kind {
+                Some(kind) => format!("{kind} of {name}"),
+                None => name.to_owned(),
+            };
+            (CauseWord::QueueDiscipline, None, device(index).and_then(|found| by(name(found))))
+        }
+        Step::Device(index) => (CauseWord::DeviceQueue, None, device(index).and_then(|(name, _)| by(name.to_owned()))),
+        Step::Receive { cpu } => (CauseWord::Softirq, Some(cpu), by("NET_RX".to_owned())),
+        Step::SentAgain => (CauseWord::Retransmission, None, None),
+        Step::Between => (CauseWord::Network, None, None),
+    };
+    whole(part, cause, cpu, by, Evidence::Seen)
 }
 
 /// The cause that the kernel's state of a sleeping thread shows by itself, and how certain it is.
@@ -107,7 +131,7 @@ fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
 /// Divides a time span of a thread that did not run by the times in which its process was stopped or frozen.
 fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Option<Halt>)> {
     let mut halts = match piece.what {
-        Doing::Ran { .. } => Vec::new(),
+        Doing::Ran { .. } | Doing::ReadOthers { .. } | Doing::Passed(_) => Vec::new(),
         _ => halts(piece, timeline, known),
     };
     halts.sort_unstable();
@@ -170,7 +194,7 @@ mod tests {
         let (leg, what) = (Metric::Turnaround, Doing::Ran { cpu: 1 });
         let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
         let mut shares = Vec::new();
-        ran(&piece, 1, &timeline, &mut shares);
+        ran(&piece, 1, CauseWord::OwnWork, &timeline, &mut shares);
         let mut sums: BTreeMap<CauseWord, (i64, i64)> = BTreeMap::new();
         for share in shares {
             let sum = sums.entry(share.key.cause).or_default();

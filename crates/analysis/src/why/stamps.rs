@@ -1,10 +1,10 @@
 //! Reads the times of single messages of a trial, and counts where messages were lost.
 
-use crate::why::drops::Drops;
+use crate::why::drops::{Drops, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tailbound_document::LossPlace;
-use tailbound_model::{Counter, Metric, NO_TIME, Outcome, counter_of};
+use tailbound_model::{Metric, NO_TIME, Outcome, counter_of};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 
 /// Times of one message, monotonic ns of the sender.
@@ -88,20 +88,21 @@ impl Stamps {
     }
 }
 
-/// Numbers of messages of a trial without an answer, by the place of the loss and the counter that moved there.
+/// Numbers of messages of a trial without an answer, by the place of the loss and its reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Lost(pub BTreeMap<(LossPlace, Option<Counter>), u64>);
+pub(crate) struct Lost(pub BTreeMap<(LossPlace, Option<Reason>), u64>);
 
 impl Lost {
     fn add(&mut self, batch: &SlotBatch, i: usize, drops: &Drops) {
         let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
         let due_ns = time(&batch.intended_ns).or_else(|| time(&batch.send_begin_ns));
-        let counted = |end| drops.explain(end, due_ns?);
+        let slot = batch.seq.get(i).map_or(u64::MAX, |seq| counter_of(*seq));
+        let reason = |sender, receiver| drops.of_message(slot, (sender, receiver), due_ns?);
         let at = match () {
             () if batch.outcome[i] == Outcome::NotSent as u8 => (LossPlace::NeverSent, None),
-            () if time(&batch.echo_in_ns).is_none() => (LossPlace::OnTheWayOut, counted("pong")),
+            () if time(&batch.echo_in_ns).is_none() => (LossPlace::OnTheWayOut, reason("ping", "pong")),
             () if time(&batch.echo_end_ns).is_none() => (LossPlace::AtThePong, None),
-            () => (LossPlace::OnTheWayBack, counted("ping")),
+            () => (LossPlace::OnTheWayBack, reason("pong", "ping")),
         };
         *self.0.entry(at).or_default() += 1;
     }

@@ -1,11 +1,12 @@
 //! Sums over the incidents of a condition: how much each cause accounts for, where messages were lost, and runs of late
 //! messages.
 
+use crate::why::drops::Reason;
 use crate::why::share::Key;
 use crate::why::{Explained, TrialFacts, drops};
 use std::collections::BTreeMap;
 use tailbound_document::*;
-use tailbound_model::{Counter, MissWindow};
+use tailbound_model::MissWindow;
 
 /// What delays are added up by. A program may have many threads with names and ids of their own, so that the sum has the
 /// name of the process, and no thread.
@@ -98,15 +99,15 @@ fn causes(incidents: &[Explained], covered_ns: i64) -> Vec<CauseShare> {
 }
 
 fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
-    let mut sums: BTreeMap<(LossPlace, Option<Counter>), u64> = BTreeMap::new();
-    trials.iter().flat_map(|t| &t.read.lost.0).for_each(|(at, count)| *sums.entry(*at).or_default() += count);
-    let report = |((place, counter), count): ((LossPlace, Option<Counter>), u64)| {
+    let mut sums: BTreeMap<(LossPlace, Option<Reason>), u64> = BTreeMap::new();
+    trials.iter().flat_map(|t| &t.read.lost.0).for_each(|(at, count)| *sums.entry(at.clone()).or_default() += count);
+    let report = |((place, reason), count): ((LossPlace, Option<Reason>), u64)| {
         let end = if place == LossPlace::OnTheWayOut { "pong" } else { "ping" };
         LossReport {
             place,
             count,
-            reason: counter.map(|counter| drops::reason(counter, end)),
-            evidence: if counter.is_some() { Evidence::Counted } else { Evidence::Seen },
+            reason: reason.as_ref().map(|reason| drops::words(reason, end)),
+            evidence: if matches!(reason, Some(Reason::Counted(_))) { Evidence::Counted } else { Evidence::Seen },
         }
     };
     sums.into_iter().map(report).collect()

@@ -1,6 +1,7 @@
 //! Timeline of which thread ran on which CPU at which time, from the context switches that the agents of a trial
 //! recorded.
 
+use crate::why::hops::Hops;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
@@ -76,6 +77,8 @@ pub(crate) struct Timeline {
     waits_seen: BTreeSet<String>,
     /// Whether wake-ups by packets are marked.
     packets_seen: bool,
+    /// Ways of messages through the kernel.
+    pub hops: Hops,
 }
 
 impl Timeline {
@@ -86,7 +89,8 @@ impl Timeline {
         let by_bpf = |s: &Switches| s.recorder.as_ref().is_some_and(|r| r.by == RecordedBy::Bpf);
         let packets_seen = seen.iter().all(by_bpf);
         let gaps = gaps.collect();
-        let mut timeline = Timeline { begin_ns, end_ns, gaps, wakes_seen, packets_seen, ..Timeline::default() };
+        let hops = Hops::of(seen, (begin_ns, end_ns));
+        let mut timeline = Timeline { begin_ns, end_ns, gaps, wakes_seen, packets_seen, hops, ..Timeline::default() };
         let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for seen in seen {

@@ -2,8 +2,9 @@
 //!
 //! The number of time spans is bounded: short ones are merged with a neighbour at the same place.
 
-use crate::why::course::{Doing, Piece, course};
+use crate::why::course::{Doing, Piece};
 use crate::why::ledger::Usual;
+use crate::why::passage::course;
 use crate::why::share::{Circumstances, Share};
 use crate::why::shares::shares;
 use crate::why::stamps::{Leg, Stamps};
@@ -86,8 +87,8 @@ fn of_piece(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circums
 fn hop(piece: &Piece, from_ns: i64, share: Option<&Share>, stamps: &Stamps) -> Hop {
     // A thread that was stopped while it should have received the message is the reason, and not the network.
     let cause = share.map(|s| s.key.cause);
-    let on_the_way =
-        matches!(piece.what, Doing::SleptForMessage(_)) && matches!(cause, None | Some(CauseWord::Network));
+    let on_the_way = matches!(piece.what, Doing::Passed(_))
+        || matches!(piece.what, Doing::SleptForMessage(_)) && matches!(cause, None | Some(CauseWord::Network));
     let in_call = from_ns < stamps.sent_ns;
     match (piece.leg, piece.end) {
         (Metric::SendLateness, _) => Hop::Sender,

@@ -105,7 +105,15 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::KernelThread => format!("{who} waited for {cpu}, which the kernel thread {} had", by()),
         CauseWord::Instrument => format!("{who} waited for {cpu}, which {} of Tailbound had", by()),
         CauseWord::Irq => format!("the interrupt {} had {cpu}", by()),
+        // No thread had the message: the packet itself waited.
+        CauseWord::Softirq if entry.thread.is_none() => {
+            format!("the packet waited for the soft interrupt {} of {cpu}, or was in it", by())
+        }
         CauseWord::Softirq => format!("the soft interrupt {} had {cpu}", by()),
+        CauseWord::QueueDiscipline => format!("the packet was in the queue discipline {}", by()),
+        CauseWord::DeviceQueue => format!("the packet was at the device {}", by()),
+        CauseWord::Retransmission => "a packet did not arrive, until the message was sent again".to_owned(),
+        CauseWord::SocketQueue => format!("{who} read other datagrams, while the message was in its socket"),
         CauseWord::PageFault => format!("{who} was in a page fault (a page of memory was not there)"),
         CauseWord::BlockedIo if entry.evidence == Evidence::AtMost => {
             format!("{who} slept in the kernel (waiting for a disk or a lock)")

@@ -1,6 +1,7 @@
 //! Measures what the recording of events costs: the round trips of datagrams between two threads on the watched CPUs,
 //! without the recording and with it in turn, because the clock rate of a CPU and other programs change with time.
 
+use super::loopback;
 use super::ring::Ring;
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -24,6 +25,29 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Costs that this process has measured.
 static KNOWN: Mutex<Vec<(RecordedBy, CpuList, RecordingCost)>> = Mutex::new(Vec::new());
 
+/// Cost of following messages on `cpus`, with everything that the level `packets` records; the function `set` begins to
+/// follow datagrams from these ports, or ends it if there are no ports, and returns whether it succeeded. `None` if the
+/// cost cannot be measured here.
+pub(super) fn of_packets(cpus: &CpuList, mut set: impl FnMut(&[u16]) -> bool) -> Option<RecordingCost> {
+    let mut known = KNOWN.lock().ok()?;
+    let same = |(_, c, cost): &&(RecordedBy, CpuList, RecordingCost)| c == cpus && cost.level == Attribution::Packets;
+    if let Some((_, _, cost)) = known.iter().find(same) {
+        return Some(*cost);
+    }
+    let loopback::Pair { sockets: (ours, theirs), ports } = loopback::pair().ok()?;
+    let measure = || round_trips(cpus, false, Ok((ours.try_clone().ok()?, theirs.try_clone().ok()?)));
+    let mut pairs = Vec::new();
+    for _ in 0..PAIRS {
+        let without = measure()?;
+        let with = if set(&ports) { measure() } else { None };
+        set(&[]);
+        pairs.push((without, with?));
+    }
+    let cost = cost(Attribution::Packets, &pairs);
+    known.push((RecordedBy::Bpf, cpus.clone(), cost));
+    Some(cost)
+}
+
 /// Costs of recordings in this process.
 pub(super) struct Costs;
 
@@ -43,9 +67,9 @@ impl Costs {
         }
         let mut pairs = Vec::new();
         for _ in 0..PAIRS {
-            let without = round_trips(cpus, false)?;
+            let without = round_trips(cpus, false, UnixDatagram::pair())?;
             // Perf events record the page faults of a thread at each of its context switches; BPF does not.
-            let with = if set(true) { round_trips(cpus, by == RecordedBy::Perf) } else { None };
+            let with = if set(true) { round_trips(cpus, by == RecordedBy::Perf, UnixDatagram::pair()) } else { None };
             set(false);
             pairs.push((without, with?));
         }
@@ -75,24 +99,31 @@ fn cost(level: Attribution, pairs: &[(Vec<i64>, Vec<i64>)]) -> RecordingCost {
     }
 }
 
+/// Two connected sockets.
+type Sockets = (UnixDatagram, UnixDatagram);
+
 /// Durations of round trips between a thread on the first and a thread on the last CPU of `cpus`, ns, sorted. `None` if
 /// there are not enough of them. `faults`: whether page faults of both threads are recorded by perf events meanwhile.
-fn round_trips(cpus: &CpuList, faults: bool) -> Option<Vec<i64>> {
+fn round_trips(cpus: &CpuList, faults: bool, pair: io::Result<Sockets>) -> Option<Vec<i64>> {
+    let pair = pair.ok()?;
     let (first, last) = (*cpus.0.first()?, *cpus.0.last()?);
     let (send, receive) = mpsc::channel();
     // The thread is not joined: without a CPU it would never end.
-    std::thread::Builder::new().name("cost".into()).spawn(move || send.send(exchange(first, last, faults))).ok()?;
+    std::thread::Builder::new()
+        .name("cost".into())
+        .spawn(move || send.send(exchange(first, last, faults, pair)))
+        .ok()?;
     let mut sorted = receive.recv_timeout(PATIENCE).ok()?.ok()?;
     sorted.sort_unstable();
     (sorted.len() >= FEWEST).then_some(sorted)
 }
 
 /// Exchanges datagrams with a thread on the CPU `other`. Returns the durations of the round trips, ns. The sockets are
-/// local ones, because the packets of interfaces are counted while the ends wait for the first message.
-fn exchange(own: u32, other: u32, faults: bool) -> io::Result<Vec<i64>> {
+/// local ones, or in a network namespace of their own, because the packets of interfaces are counted while the ends wait
+/// for the first message.
+fn exchange(own: u32, other: u32, faults: bool, (ours, theirs): Sockets) -> io::Result<Vec<i64>> {
     let pin = |cpu| crate::scheduling::set_affinity(0, &CpuList::one(cpu)).map_err(io::Error::other);
     let record = move || faults.then(own_page_faults).flatten();
-    let (ours, theirs) = UnixDatagram::pair()?;
     ours.set_read_timeout(Some(TIME))?;
     theirs.set_read_timeout(Some(TIME))?;
     std::thread::Builder::new().name("cost".into()).spawn(move || -> io::Result<()> {

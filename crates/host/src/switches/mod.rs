@@ -1,6 +1,7 @@
-//! Context switches and interrupts recorded by the kernel: for whole CPUs if permitted, else only for given threads.
+//! Context switches and interrupts recorded by the kernel: for whole CPUs if permitted, else only for given threads; and
+//! the ways of messages through the kernel.
 //!
-//! Input: the watched threads, the CPUs on which these threads may run, and the wanted level. Output: context switches,
+//! Input: the watched threads, the CPUs on which these threads may run, their process, and the wanted level. Output: context switches,
 //! wake-ups, interrupts and page faults in the order of time, and names of the other threads in these events. The kernel writes the
 //! events into ring buffers, by programs of the tracer (BPF) or as perf events; the watched threads execute no code for
 //! this.
@@ -8,6 +9,8 @@
 mod cost;
 mod events;
 mod faults;
+mod follow;
+mod loopback;
 mod opening;
 mod pairs;
 mod points;

@@ -1,6 +1,7 @@
 //! Chooses how the events of a trial are recorded: by the tracer (BPF), or by perf events of whole CPUs or of threads.
 
 use super::cost::{self, Costs};
+use super::follow::{Follower, Sockets};
 use super::points::{Points, in_first_pid_namespace};
 use super::records::Record;
 use super::ring::{Contents, Ring};
@@ -28,6 +29,8 @@ pub struct Wanted<'a> {
     pub level: Attribution,
     /// The tracer's shared object; `None` if this installation has none.
     pub tracer: Option<&'a Path>,
+    /// Process whose messages are followed at the level `packets`.
+    pub process: i32,
 }
 
 /// Open ring buffers, and what they record.
@@ -38,6 +41,8 @@ pub(super) struct Opened {
     pub wakes: bool,
     pub interrupts: bool,
     pub recorder: Option<Recorder>,
+    /// Follows messages, at the level `packets`.
+    pub follower: Option<Follower>,
 }
 
 /// Opens what fits best to the wanted level and is permitted.
@@ -51,6 +56,9 @@ pub(super) fn open(threads: &[i32], cpus: &CpuList, wanted: &Wanted) -> Opened {
     let must_be_cheap = wanted.level == Attribution::Auto;
     let mut why_not = match Opened::by_tracer(cpus, wanted.tracer) {
         Ok(opened) => match opened.measured(RecordedBy::Bpf, threads, cpus, must_be_cheap) {
+            Ok(opened) if wanted.level == Attribution::Packets => {
+                return opened.with_packets(threads, cpus, wanted.process);
+            }
             Ok(opened) => return opened,
             Err(reason) => reason,
         },
@@ -133,7 +141,15 @@ impl Opened {
     /// Records nothing, for this reason.
     pub fn nothing(why: String) -> Opened {
         let scope = SwitchScope::Nothing(why);
-        Opened { rings: Vec::new(), tracer: None, scope, wakes: false, interrupts: false, recorder: None }
+        Opened {
+            rings: Vec::new(),
+            tracer: None,
+            scope,
+            wakes: false,
+            interrupts: false,
+            recorder: None,
+            follower: None,
+        }
     }
 
     /// Attaches the tracer. Names of new threads come from perf events, if these are permitted.
@@ -153,6 +169,7 @@ impl Opened {
             wakes: true,
             interrupts: true,
             recorder: Some(machine(RecordedBy::Bpf)),
+            follower: None,
         })
     }
 
@@ -196,6 +213,34 @@ impl Opened {
         }
     }
 
+    /// Follows the messages of a process too, if the kernel permits it; otherwise the recorder says why it does not.
+    fn with_packets(mut self, threads: &[i32], cpus: &CpuList, process: i32) -> Opened {
+        let attached = match &mut self.tracer {
+            Some(tracer) => tracer.attach_packets(),
+            None => Ok(()),
+        };
+        let Some(mut recorder) = self.recorder.take() else { return self };
+        if let Err(refused) = attached {
+            recorder.instead = Some(format!("packets cannot be followed: {}", refused.what));
+            return Opened { recorder: Some(recorder), ..self };
+        }
+        recorder.level = Attribution::Packets;
+        recorder.cost = cost::of_packets(cpus, |ports| self.try_packets(threads, cpus, ports));
+        Opened { recorder: Some(recorder), follower: Some(Follower::new(Sockets::of(process))), ..self }
+    }
+
+    /// Begins to record everything, and to follow datagrams from these ports, or ends it if there are no ports. Returns
+    /// whether it succeeded.
+    fn try_packets(&mut self, threads: &[i32], cpus: &CpuList, ports: &[u16]) -> bool {
+        if ports.is_empty() {
+            self.end();
+            let lost = self.tracer.as_mut().map(|tracer| tracer.read_packets(|_| {}));
+            return lost.is_some();
+        }
+        self.begin(threads, cpus).is_ok()
+            && self.tracer.as_mut().is_some_and(|tracer| tracer.watch_packets(ports).is_ok())
+    }
+
     /// Adds the cost of the recording: measured now, or earlier by this process.
     fn with_cost(mut self, threads: &[i32], cpus: &CpuList) -> Opened {
         let Some(mut recorder) = self.recorder.take() else { return self };
@@ -214,7 +259,15 @@ impl Opened {
         // Records of the measurement of the cost do not belong to the trial.
         self.rings.iter_mut().for_each(|ring| ring.read(|_| {}));
         self.rings.iter_mut().try_for_each(Ring::enable).map_err(refused)?;
-        self.tracer.iter_mut().try_for_each(|tracer| tracer.watch(cpus, threads))
+        if let Some(tracer) = &mut self.tracer {
+            tracer.watch(cpus, threads)?;
+            if let Some(follower) = &self.follower {
+                // Records of an earlier use do not belong to the trial.
+                tracer.read_packets(|_| {});
+                tracer.watch_packets(&follower.sockets.ports.iter().copied().collect::<Vec<u16>>())?;
+            }
+        }
+        Ok(())
     }
 
     fn end_of_trial_run(&mut self) -> bool {
@@ -224,7 +277,7 @@ impl Opened {
 
     /// File descriptors that become readable when a ring buffer is half full.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.rings.iter().map(Ring::fd).chain(self.tracer.iter().filter_map(Tracer::fd))
+        self.rings.iter().map(Ring::fd).chain(self.tracer.iter().flat_map(Tracer::fds))
     }
 
     /// Passes all records to `take`.
@@ -236,6 +289,16 @@ impl Opened {
             && tracer.read(|event| take(Record::Event(event)))
         {
             take(Record::Missing { at_ns: crate::monotonic_ns(), records: 1 });
+        }
+    }
+
+    /// Reads all records of packets. Records of the time span `since` (begin and end, monotonic ns) can be among those
+    /// that were lost.
+    pub fn read_packets(&mut self, since: (i64, i64)) {
+        if let (Some(tracer), Some(follower)) = (&mut self.tracer, &mut self.follower)
+            && tracer.read_packets(|packet| follower.take(packet))
+        {
+            follower.miss(since);
         }
     }
 

@@ -52,6 +52,15 @@ impl Description {
         value("offset:").filter(|_| value("size:") == Some(size))
     }
 
+    /// Names of the numbers of a field that is printed as words: `{ 2, "NOT_SPECIFIED" }`.
+    pub fn numbers(&self) -> Vec<(u32, String)> {
+        let pair = |text: &str| {
+            let (number, name) = text.split('}').next()?.split_once(',')?;
+            Some((number.trim().parse().ok()?, name.trim().trim_matches('"').to_owned()))
+        };
+        self.format.split('{').skip(1).filter_map(pair).collect()
+    }
+
     /// Bits of a field that is printed as letters, with the letter of each bit: `{ 0x00000001, "S" }`.
     pub fn letters(&self) -> Vec<(i64, char)> {
         let pair = |text: &str| {

@@ -32,6 +32,7 @@ pub(super) struct Tracer {
     /// `None` only while the value is dropped.
     loaded: Option<Loaded>,
     lost: u64,
+    packets_lost: u64,
 }
 
 impl Tracer {
@@ -43,7 +44,7 @@ impl Tracer {
     pub fn attach(file: &Path) -> Result<Tracer, Problem> {
         let idle = IDLE.lock().ok().and_then(|mut idle| idle.take());
         let loaded = idle.map_or_else(|| Loaded::load(file), Ok)?;
-        let mut tracer = Tracer { loaded: Some(loaded), lost: 0 };
+        let mut tracer = Tracer { loaded: Some(loaded), lost: 0, packets_lost: 0 };
         // SAFETY: a valid handle, and room for the text.
         tracer.call(|loaded, text| unsafe { (loaded.table.attach)(loaded.handle, text, TEXT) })?;
         Ok(tracer)
@@ -66,6 +67,7 @@ impl Tracer {
     /// Records nothing any more. Records that were written until now can still be read.
     pub fn rest(&mut self) {
         // If this is refused, events are recorded that nobody reads.
+        let _ = self.watch_packets(&[]);
         let _ = self.call(|Loaded { table, handle }, text| {
             // SAFETY: a valid handle, no CPUs and no threads, and room for the text.
             unsafe { (table.watch)(*handle, std::ptr::null(), 0, std::ptr::null(), 0, text, TEXT) }
@@ -82,8 +84,50 @@ impl Tracer {
         std::mem::replace(&mut self.lost, lost) != lost
     }
 
-    /// Descriptor that becomes readable when the ring buffer is half full.
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+    /// Attaches the programs that follow packets.
+    ///
+    /// # Errors
+    /// The kernel refuses the programs. The text is a sentence without a full stop.
+    pub fn attach_packets(&mut self) -> Result<(), Problem> {
+        // SAFETY: a valid handle, and room for the text.
+        self.call(|loaded, text| unsafe { (loaded.table.packets_attach)(loaded.handle, text, TEXT) })
+    }
+
+    /// Follows datagrams that are sent from these ports from now on.
+    ///
+    /// # Errors
+    /// The tracer cannot watch as many ports.
+    pub fn watch_packets(&mut self, ports: &[u16]) -> Result<(), Problem> {
+        self.call(|Loaded { table, handle }, text| {
+            // SAFETY: a valid handle, a slice with its length, and room for the text.
+            unsafe { (table.packets_watch)(*handle, ports.as_ptr(), ports.len(), text, TEXT) }
+        })
+    }
+
+    /// Passes all records of packets to `take`. Returns whether records were lost since the last call.
+    pub fn read_packets(&mut self, mut take: impl FnMut(&tb_packet)) -> bool {
+        let Some(Loaded { table, handle }) = &self.loaded else { return false };
+        let mut sink: PacketSink = &mut take;
+        // SAFETY: a valid handle, and the function `packet_sink` with the argument that it expects.
+        let lost = unsafe { (table.packets_read)(*handle, packet_sink, (&raw mut sink).cast()) };
+        std::mem::replace(&mut self.packets_lost, lost) != lost
+    }
+
+    /// Descriptors that become readable when a ring buffer is half full.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.fd().into_iter().chain(self.packets_fd())
+    }
+
+    fn packets_fd(&self) -> Option<BorrowedFd<'_>> {
+        let Loaded { table, handle } = self.loaded.as_ref()?;
+        // SAFETY: a valid handle.
+        let fd = unsafe { (table.packets_fd)(*handle) };
+        // SAFETY: the descriptor is open as long as the tracer, which is borrowed.
+        (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
+    }
+
+    /// Descriptor that becomes readable when the ring buffer of events is half full.
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
         let Loaded { table, handle } = self.loaded.as_ref()?;
         // SAFETY: a valid handle; the descriptor is open as long as the tracer, which is borrowed.
         Some(unsafe { BorrowedFd::borrow_raw((table.fd)(*handle)) })
@@ -158,6 +202,14 @@ unsafe extern "C" fn sink_of(ctx: *mut c_void, record: *const tb_trace) {
     // SAFETY: `Tracer::read` passes a `Sink`, and the tracer passes a record.
     let (sink, record) = unsafe { (&mut *ctx.cast::<Sink>(), &*record) };
     sink(record);
+}
+
+type PacketSink<'a> = &'a mut dyn FnMut(&tb_packet);
+
+unsafe extern "C" fn packet_sink(ctx: *mut c_void, packet: *const tb_packet) {
+    // SAFETY: `Tracer::read_packets` passes a `PacketSink`, and the tracer passes a record.
+    let (sink, packet) = unsafe { (&mut *ctx.cast::<PacketSink>(), &*packet) };
+    sink(packet);
 }
 
 /// Event of a record; `None` for a kind that this version does not know.

@@ -55,6 +55,7 @@ impl SwitchWatch {
         let now = crate::monotonic_ns();
         let mut opened = std::mem::replace(&mut self.opened, Opened::nothing(String::new()));
         opened.read(|record| self.take(record));
+        opened.read_packets((self.read_ns, now));
         (self.opened, self.read_ns) = (opened, now);
     }
 
@@ -104,17 +105,19 @@ impl SwitchWatch {
         let mut sorted = windows.to_vec();
         sorted.sort_unstable();
         let mut events = self.events.within(&sorted);
-        let kept = affordable(windows, &events, MOST_REPORTED);
+        let times: Vec<i64> = events.iter().map(|e| e.at_ns).collect();
+        let kept = affordable(windows, &times, MOST_REPORTED);
         if kept.len() < windows.len() {
             events = self.events.within(&kept);
         }
         let tasks = self.tasks_of(&events);
-        let Opened { scope, wakes, interrupts, recorder, .. } = &self.opened;
+        let Opened { scope, wakes, interrupts, recorder, follower, .. } = &self.opened;
         Switches {
             scope: scope.clone(),
             wakes: *wakes,
             interrupts: *interrupts,
             recorder: recorder.clone(),
+            packets: follower.as_ref().map(|follower| follower.within(windows)),
             windows: kept,
             gaps: self.events.gaps(),
             events,

@@ -43,7 +43,7 @@ by_perf_and_by_bpf!(
 );
 
 /// The tracer that dev/tracer built beside this test program.
-fn tracer() -> Option<PathBuf> {
+pub fn tracer() -> Option<PathBuf> {
     let program = std::env::current_exe().unwrap();
     let target = program.ancestors().nth(3).unwrap();
     Some(target.join("lib/tailbound/drivers").join(TRACER_FILE)).filter(|file| file.exists())
@@ -56,7 +56,7 @@ pub fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<Switch
         println!("skipped: the tracer is not built (dev/tracer)");
         return None;
     }
-    let wanted = Wanted { level: Attribution::Machine, tracer: tracer.as_deref() };
+    let wanted = Wanted { level: Attribution::Machine, tracer: tracer.as_deref(), process: 0 };
     let watch = SwitchWatch::open(threads, cpus, &wanted);
     let recorder = watch.recorder().cloned();
     let has_it = recorder.as_ref().is_some_and(|r| r.level == Attribution::Machine && r.by == by);
@@ -68,7 +68,7 @@ pub fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<Switch
 
 /// Runs `work` in a thread of its own while this thread reads the ring buffers, as an agent does. Returns the result of
 /// `work`, and what each of `watches` recorded meanwhile.
-fn record<T: Send, const N: usize>(
+pub fn record<T: Send, const N: usize>(
     mut watches: [SwitchWatch; N],
     work: impl FnOnce() -> T + Send,
 ) -> (T, [Switches; N]) {

@@ -5,5 +5,6 @@ mod flood;
 mod interrupts;
 mod killed;
 mod occupied;
+mod packets;
 mod page_faults;
 mod switches;

@@ -1,11 +1,13 @@
-//! Threads: their scheduling, their table in the record, their context switches, and the result of a self-test of the
-//! CPU time of an ordinary thread beside a real-time thread.
+//! Threads: their scheduling, their table in the record, their context switches, the ways of their messages through the
+//! kernel, and the result of a self-test of the CPU time of an ordinary thread beside a real-time thread.
 
+mod packets;
 mod rescue;
 mod scheduling;
 mod switches;
 mod table;
 
+pub use packets::{HopPlace, NotFollowed, PacketDevice, PacketHop, Packets, SocketRead};
 pub use rescue::RescueSeen;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 pub use switches::{

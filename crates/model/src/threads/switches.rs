@@ -1,7 +1,7 @@
 //! Context switches around the worst messages of a trial: which threads had the CPUs, which threads waited, and which
 //! thread woke which other thread.
 
-use crate::Policy;
+use crate::{Packets, Policy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,6 +38,9 @@ pub struct Switches {
     /// Changes of kernel counters during the trial, for each counter in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterSeries>,
+    /// Ways of the messages that the ends sent, if they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
 }
 
 /// Which events of the kernel are recorded, to find out why messages were late.
@@ -51,6 +54,8 @@ pub enum Attribution {
     Threads,
     /// Interrupts and soft interrupts are recorded too.
     Machine,
+    /// The ways of the messages through the kernel are recorded too.
+    Packets,
     /// The level `Machine` if it costs at most a tenth of a message, otherwise the level `Threads`. Earlier releases
     /// knew only `on` and `off`.
     #[default]
@@ -61,7 +66,7 @@ pub enum Attribution {
 /// How the events of a trial were recorded, and what the recording cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorder {
-    /// Level of the recording: `threads` or `machine`.
+    /// Level of the recording: `threads`, `machine` or `packets`.
     pub level: Attribution,
     /// Facility of the kernel that recorded the events.
     pub by: RecordedBy,
@@ -83,11 +88,11 @@ pub enum RecordedBy {
     Perf,
 }
 
-/// Cost of the recording of events for one message, measured with datagrams that two threads exchange over the loopback
-/// interface on the watched CPUs.
+/// Cost of the recording of events for one message, measured with datagrams that two threads exchange on the watched CPUs:
+/// over local sockets, or for the level `packets` by UDP over the loopback interface of a network namespace of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordingCost {
-    /// Level of the recording whose cost was measured: `threads` or `machine`.
+    /// Level of the recording whose cost was measured: `threads`, `machine` or `packets`.
     pub level: Attribution,
     /// Round trip with the recording minus round trip without it, both at the quantile 0.1, which other programs disturb
     /// less than the median; the median of nine such differences, ns.

@@ -95,6 +95,7 @@ pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
 fn words(cause: &CauseShare) -> String {
     let by = cause.by.as_ref().map_or(String::new(), |by| format!("`{}`", by.name));
     let end = cause.end.as_ref().map_or(String::new(), |end| format!(" ({end} end)"));
+    let towards = || cause.end.as_deref().unwrap_or("other");
     match cause.cause {
         CauseWord::WaitedForCpu if by.is_empty() => format!("waiting for a CPU{end}"),
         CauseWord::WaitedForCpu => format!("waiting for a CPU that {by} had{end}"),
@@ -110,11 +111,14 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::Frozen => format!("stopped by the freezer of a control group{end}"),
         CauseWord::CpuQuota => format!("stopped by a CPU quota{end}"),
         CauseWord::RtThrottled => format!("stopped by the limit of real-time run time{end}"),
+        CauseWord::QueueDiscipline => format!("in the queue discipline {by} (towards the {} end)", towards()),
+        CauseWord::DeviceQueue => format!("at the device {by} (towards the {} end)", towards()),
+        CauseWord::Retransmission => format!("until messages were sent again (towards the {} end)", towards()),
+        CauseWord::SocketQueue => format!("in a socket, behind other datagrams{end}"),
         CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
         CauseWord::OwnWork => format!("in the threads of the measured program{end}"),
         CauseWord::Network => {
-            let end = cause.end.as_ref().map_or(String::new(), |end| format!(" (towards the {end} end)"));
-            format!("without a thread of an end that had the message{end}")
+            format!("without a thread of an end that had the message (towards the {} end)", towards())
         }
         CauseWord::DriverCall => format!("asleep in the driver's call to send{end}"),
     }

@@ -91,7 +91,13 @@ impl Kind {
                 | CauseWord::DriverCall,
             ) => Kind::Sleep,
             Some(CauseWord::OwnWork) => Kind::Work,
-            Some(CauseWord::Network) => Kind::Way,
+            Some(
+                CauseWord::Network
+                | CauseWord::QueueDiscipline
+                | CauseWord::DeviceQueue
+                | CauseWord::Retransmission
+                | CauseWord::SocketQueue,
+            ) => Kind::Way,
         }
     }
 

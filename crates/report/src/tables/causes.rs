@@ -2,7 +2,7 @@
 //!
 //! `tailbound-analysis` finds the causes; this module chooses which of them are listed.
 
-use tailbound_document::number::{three_digits, time};
+use tailbound_document::number::{count, three_digits, time};
 use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, Overhead, RecordingReport, Report};
 
 /// The factor of a study that checks the cost of the recording.
@@ -66,6 +66,7 @@ fn recording(recording: &RecordingReport) -> String {
     let ends = recording.ends.join(" and ");
     let events = match recording.level.as_str() {
         "machine" => "context switches, wake-ups and interrupts",
+        "packets" => "context switches, wake-ups, interrupts and the ways of messages through the kernel",
         _ => "context switches, but no interrupts",
     };
     let by = if recording.by == "bpf" { "BPF" } else { "perf events" };
@@ -78,5 +79,19 @@ fn recording(recording: &RecordingReport) -> String {
         text.push_str(&format!(" ({instead})"));
     }
     text.push('.');
+    for (reason, datagrams) in &recording.not_followed {
+        text.push_str(&format!(" {} datagrams were not followed: {}.", count(*datagrams), not_followed(reason)));
+    }
     text
+}
+
+/// Why datagrams were not followed, in words.
+fn not_followed(reason: &str) -> &str {
+    match reason {
+        "in_pages" => "the kernel kept their contents in pages of their own, as it does with more than about 16 kB",
+        "protected" => "they were encrypted or signed",
+        "no_first_fragment" => "their first fragment was not seen",
+        "divided" => "the middleware divided one message among several datagrams",
+        other => other,
+    }
 }

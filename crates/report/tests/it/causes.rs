@@ -397,3 +397,106 @@ fn each_condition_with_late_messages_has_a_sentence() {
     assert_eq!(of_six[4].0, [1, 0]);
     insta::assert_snapshot!("more_conditions", of_six[4].1);
 }
+
+/// Receiving thread of the pong end.
+const PONG: i32 = 5_001;
+
+/// Hops of a message whose send call begins at `sent`, through a token bucket that holds it for `held_ns`.
+fn hops(seq: u64, sent: i64, held_ns: i64) -> [PacketHop; 5] {
+    let places = [
+        (1_000, HopPlace::Queued, Some(0)),
+        (1_000 + held_ns, HopPlace::Transmitted, Some(0)),
+        (1_500 + held_ns, HopPlace::Backlog, Some(1)),
+        (2_500 + held_ns, HopPlace::Received, Some(1)),
+        (3_000 + held_ns, HopPlace::InSocket, None),
+    ];
+    let hop = |(after, at, device)| PacketHop {
+        at_ns: sent + after,
+        seq,
+        at,
+        cpu: 1,
+        thread: 4_000,
+        buffer: 1,
+        device,
+        offset: 0,
+        reason: None,
+    };
+    places.map(hop)
+}
+
+fn followed(hops: Vec<PacketHop>, reads: Vec<SocketRead>) -> Option<Packets> {
+    let device = |name: &str, discipline: Option<&str>| PacketDevice {
+        name: name.into(),
+        namespace: 7,
+        discipline: discipline.map(str::to_owned),
+    };
+    let devices = vec![device("port1", Some("tbf")), device("veth0", None)];
+    Some(Packets { windows: vec![(0, T0 + 2_000_000_000)], devices, hops, reads, ..Packets::default() })
+}
+
+fn begun(seq: u64) -> i64 {
+    T0 + seq as i64 * PERIOD + 1_000
+}
+
+/// Tests that a message which a queue discipline held is explained by it, beyond what it holds every message for.
+#[test]
+fn a_queue_discipline_that_held_the_message_is_the_cause() {
+    const HELD: i64 = 5_000_000;
+    let late = [USUAL[0] + HELD, USUAL[1], USUAL[2]];
+    let held = |seq| if seq == LATE { 500 + HELD } else { 500 };
+    let all: Vec<PacketHop> = (0..SLOTS).flat_map(|seq| hops(seq, begun(seq), held(seq))).collect();
+    let report = report(Seen { late, events: Switches { packets: followed(all, Vec::new()), ..watched(Vec::new()) } });
+    let incident = incident(&report);
+    assert_eq!(incident.excess_ns, HELD);
+    let [entry] = entries(incident, CauseWord::QueueDiscipline)[..] else { panic!("{:?}", incident.ledger) };
+    assert_eq!((entry.leg.as_str(), entry.ns_low, entry.evidence), ("out", HELD, Evidence::Seen));
+    assert_eq!(entry.by.as_ref().map(|by| by.name.as_str()), Some("tbf of port1"));
+    assert_eq!((entries(incident, CauseWord::Network).len(), incident.unexplained_ns), (0, 0), "{:?}", incident.ledger);
+    insta::assert_snapshot!(sentences(&report));
+    let spans = &incident.waterfall.as_ref().unwrap().spans;
+    assert!(
+        spans.iter().any(|s| s.hop == tailbound_report::Hop::WayOut && s.cause == Some(CauseWord::QueueDiscipline)),
+        "{spans:?}"
+    );
+}
+
+/// Tests that a thread which ran is the cause only while it read other datagrams than the message.
+#[test]
+fn a_message_behind_other_datagrams_waited_in_its_socket() {
+    const LATER: i64 = 5_000_000;
+    let late = [USUAL[0] + LATER, USUAL[1], USUAL[2]];
+    let all: Vec<PacketHop> = (0..SLOTS).flat_map(|seq| hops(seq, begun(seq), 500)).collect();
+    let on = |at_ns, what| SwitchEvent { cpu: 1, ..event(at_ns, what) };
+    let came = |seq: u64| begun(seq) + 4_000;
+    let taken = |seq: u64| begun(seq) + legs_of(seq, late)[0];
+    let thread = |seq: u64| {
+        let woken = SwitchKind::Wake { thread: PONG, by: 0, interrupt: true, packet: true, limit: None };
+        [
+            on(came(seq) - 300, woken),
+            on(came(seq), SwitchKind::Switch { out: 0, into: PONG, preempted: false, state: None, limit: None }),
+            on(
+                taken(seq) + 6_000,
+                SwitchKind::Switch { out: PONG, into: 0, preempted: false, state: None, limit: None },
+            ),
+        ]
+    };
+    let report_with = |others: &[i64]| {
+        let events = Switches { interrupts: true, ..watched((0..SLOTS).flat_map(thread).collect()) };
+        let own = (0..SLOTS).map(|seq| taken(seq) - 500);
+        let mut times: Vec<i64> = own.chain(others.iter().map(|ns| begun(LATE) + ns)).collect();
+        times.sort_unstable();
+        let reads = times.into_iter().map(|at_ns| SocketRead { at_ns, thread: PONG, port: 20_000 }).collect();
+        report(Seen { late, events: Switches { packets: followed(all.clone(), reads), ..events } })
+    };
+    let ns = |report: &Report, cause| entries(incident(report), cause).iter().map(|e| e.ns_low).sum::<i64>();
+    // The thread reads 100 other datagrams, the last one 1 ms before the message.
+    let others: Vec<i64> = (1..=100).map(|n| 40_000 * n + 4_000).collect();
+    let report = report_with(&others);
+    assert_eq!(ns(&report, CauseWord::SocketQueue), 4_000_000, "{:?}", incident(&report).ledger);
+    assert_eq!(ns(&report, CauseWord::OwnWork), LATER - 4_000_000, "{:?}", incident(&report).ledger);
+    insta::assert_snapshot!(sentences(&report));
+    // The thread worked, and read nothing else.
+    let report = report_with(&[]);
+    assert_eq!(ns(&report, CauseWord::SocketQueue), 0);
+    assert_eq!(ns(&report, CauseWord::OwnWork), LATER);
+}

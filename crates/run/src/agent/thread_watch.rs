@@ -53,13 +53,14 @@ impl Watched {
         let cpus = watched_cpus(CpuList(table.before.iter().flat_map(|row| row.cpus.0.iter().copied()).collect()));
         let tracer = tailbound_driver::search_directories().into_iter().map(|dir| dir.join(TRACER_FILE));
         let tracer = tracer.into_iter().find(|file| file.exists());
-        self.watch = Some(SwitchWatch::open(&threads, &cpus, &Wanted { level, tracer: tracer.as_deref() }));
+        self.watch =
+            Some(SwitchWatch::open(&threads, &cpus, &Wanted { level, tracer: tracer.as_deref(), process: self.pid }));
     }
 
-    /// Warning if the study asks for interrupts, and they are not recorded or not by BPF.
+    /// Warning if the study asks for interrupts or packets, and they are not recorded, or interrupts not by BPF.
     pub fn falls_short(&self, level: Attribution) -> Option<Warning> {
-        let watch = self.watch.as_ref().filter(|_| level == Attribution::Machine)?;
-        falls_short(watch.recorder())
+        let watch = self.watch.as_ref().filter(|_| matches!(level, Attribution::Machine | Attribution::Packets))?;
+        falls_short(level, watch.recorder())
     }
 
     pub fn begin(&mut self) {
@@ -118,11 +119,16 @@ impl Watched {
     }
 }
 
-/// Warning about a recorder that does not record interrupts by BPF; `None` = no events can be recorded.
-fn falls_short(recorder: Option<&Recorder>) -> Option<Warning> {
+/// Warning about a recorder that does not record what this level promises; `None` = no events can be recorded.
+fn falls_short(level: Attribution, recorder: Option<&Recorder>) -> Option<Warning> {
     let why = recorder.and_then(|r| r.instead.as_deref()).unwrap_or("the kernel permits no recording of events");
     let remedy = "run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer";
     match recorder {
+        Some(Recorder { level: Attribution::Packets, .. }) => None,
+        _ if level == Attribution::Packets => {
+            let text = format!("the study asks for the ways of packets, and they are not recorded: {why}");
+            Some(Warning::new("packets_not_recorded", Severity::Warning, text, remedy))
+        }
         Some(Recorder { level: Attribution::Machine, instead: None, .. }) => None,
         Some(Recorder { level: Attribution::Machine, .. }) => {
             let text = format!("interrupts are recorded by perf events, which cost more than BPF: {why}");
@@ -148,13 +154,13 @@ mod tests {
             instead: Some(instead.to_owned()).filter(|text| !text.is_empty()),
             cost: None,
         };
-        assert_eq!(falls_short(Some(&recorder(Attribution::Machine, RecordedBy::Bpf, ""))), None);
+        assert_eq!(falls_short(Attribution::Machine, Some(&recorder(Attribution::Machine, RecordedBy::Bpf, ""))), None);
         let no_tracer = "this installation has no tracer, which records by BPF";
         let by_perf = recorder(Attribution::Machine, RecordedBy::Perf, no_tracer);
         let refused = format!("{no_tracer}; perf may not record interrupts");
         let threads = recorder(Attribution::Threads, RecordedBy::Perf, &refused);
         let shown = |recorder: Option<&Recorder>| {
-            let warning = falls_short(recorder).expect("a warning");
+            let warning = falls_short(Attribution::Machine, recorder).expect("a warning");
             format!("{:?}: {}", warning.severity, warning.problem.paragraph())
         };
         insta::assert_snapshot!([Some(&by_perf), Some(&threads), None].map(shown).join("\n"), @r"

@@ -26,6 +26,9 @@ pub(crate) enum AttributionChoice {
     /// Context switches, wake-ups, interrupts and soft interrupts of the CPUs of the ends are recorded. This needs root,
     /// or the capabilities CAP_PERFMON and CAP_BPF.
     Machine,
+    /// As `machine`; also the way of each message through queue disciplines, devices, soft interrupts and sockets of this
+    /// host. This needs root, or the capabilities CAP_PERFMON and CAP_BPF, and the tracer.
+    Packets,
     /// Context switches and wake-ups are recorded: of all threads on the CPUs of the ends if that is permitted,
     /// otherwise context switches of the ends' threads alone.
     Threads,

@@ -155,6 +155,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
             None if is_flow => Attribution::Off,
             None | Some(AttributionChoice::Auto | AttributionChoice::On) => Attribution::Auto,
             Some(AttributionChoice::Machine) => Attribution::Machine,
+            Some(AttributionChoice::Packets) => Attribution::Packets,
             Some(AttributionChoice::Threads) => Attribution::Threads,
             Some(AttributionChoice::Off) => Attribution::Off,
         },

@@ -1,0 +1,317 @@
+//! Joins the records of packets with the messages of one process.
+
+use super::hops::{Hops, contain};
+use super::identity::sequence;
+use super::ports::Sockets;
+use crate::switches::tracefs::Tracefs;
+use crate::switches::windows::affordable;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tailbound_abi::*;
+use tailbound_model::{HopPlace, NotFollowed, PacketDevice, PacketHop, Packets, SocketRead};
+
+/// Maximum number of hops in a result, so that the result fits into a frame of the agent's protocol.
+const MOST_REPORTED: usize = 20_000;
+/// Maximum number of reads of sockets in a result.
+const MOST_READS: usize = 20_000;
+/// Maximum number of reads of sockets kept in memory.
+const READS_KEPT: usize = 1 << 20;
+/// Maximum number of fragmented datagrams of which later fragments are expected.
+const MOST_FRAGMENTED: usize = 4096;
+/// Maximum number of drops in a result.
+const MOST_DROPS: usize = 10_000;
+/// Maximum number of devices with a name.
+const MOST_DEVICES: usize = 1024;
+
+/// Source, destination and identification of the fragments of a datagram.
+type Fragmented = (u32, u32, u16);
+
+/// Follows the messages that one process sends.
+#[derive(Debug)]
+pub(in crate::switches) struct Follower {
+    pub sockets: Sockets,
+    /// Addresses and ports from which the process has sent.
+    sources: BTreeSet<(u32, u16)>,
+    devices: Vec<PacketDevice>,
+    hops: Hops,
+    reads: VecDeque<SocketRead>,
+    drops: Vec<PacketHop>,
+    /// Sequence numbers of fragmented datagrams, and the order in which they came.
+    fragmented: BTreeMap<Fragmented, u64>,
+    fragmented_order: VecDeque<Fragmented>,
+    /// For each CPU: packet buffer that it received last, and the sequence number of the message in it.
+    receiving: BTreeMap<u32, (u64, u64)>,
+    not_followed: BTreeMap<NotFollowed, u64>,
+    gaps: Vec<(i64, i64)>,
+}
+
+impl Follower {
+    /// Follows the messages that are sent from these sockets.
+    pub fn new(sockets: Sockets) -> Follower {
+        Follower {
+            sockets,
+            sources: BTreeSet::new(),
+            devices: Vec::new(),
+            hops: Hops::default(),
+            reads: VecDeque::new(),
+            drops: Vec::new(),
+            fragmented: BTreeMap::new(),
+            fragmented_order: VecDeque::new(),
+            receiving: BTreeMap::new(),
+            not_followed: BTreeMap::new(),
+            gaps: Vec::new(),
+        }
+    }
+
+    /// Adds a time span in which records were lost (begin and end, monotonic ns).
+    pub fn miss(&mut self, gap: (i64, i64)) {
+        self.gaps.push(gap);
+    }
+
+    /// Adds a record. Records of other processes that use the same ports in another network namespace are left out.
+    pub fn take(&mut self, packet: &tb_packet) {
+        match packet.kind {
+            TB_PACKET_READ => self.read(packet),
+            TB_PACKET_IN_SOCKET => {
+                if let Some((_, seq)) = self.receiving.get(&packet.cpu).filter(|(buffer, _)| *buffer == packet.buffer) {
+                    self.hops.keep(hop(packet, *seq, HopPlace::InSocket));
+                }
+            }
+            _ => self.passed(packet),
+        }
+    }
+
+    fn read(&mut self, packet: &tb_packet) {
+        if packet.namespace != self.sockets.namespace {
+            return;
+        }
+        if self.reads.len() == READS_KEPT
+            && let Some(oldest) = self.reads.pop_front()
+        {
+            self.hops.discarded_ns = self.hops.discarded_ns.max(oldest.at_ns);
+        }
+        let (at_ns, thread, port) = (packet.at_ns as i64, packet.thread, u16::from_be(packet.to_port));
+        self.reads.push_back(SocketRead { at_ns, thread, port });
+    }
+
+    /// Adds a record of a packet at a device.
+    fn passed(&mut self, packet: &tb_packet) {
+        let place = match packet.kind {
+            TB_PACKET_QUEUED => HopPlace::Queued,
+            TB_PACKET_TRANSMITTED => HopPlace::Transmitted,
+            TB_PACKET_BACKLOG => HopPlace::Backlog,
+            TB_PACKET_RECEIVED => HopPlace::Received,
+            TB_PACKET_DROPPED => HopPlace::Dropped,
+            // A kind that this version does not know.
+            _ => return,
+        };
+        let source = (packet.from, packet.from_port);
+        if place == HopPlace::Queued && packet.namespace == self.sockets.namespace {
+            self.sources.insert(source);
+        }
+        if !self.sources.contains(&source) {
+            return;
+        }
+        let seq = match self.sequence(packet) {
+            Ok(Some(seq)) => seq,
+            Ok(None) => return,
+            Err(reason) => {
+                // Each datagram is queued once in the network namespace of its sender.
+                if place == HopPlace::Queued && packet.namespace == self.sockets.namespace {
+                    *self.not_followed.entry(reason).or_default() += 1;
+                }
+                return;
+            }
+        };
+        if place == HopPlace::Received {
+            self.receiving.insert(packet.cpu, (packet.buffer, seq));
+        }
+        let device = self.device(packet);
+        let reason = (place == HopPlace::Dropped).then_some(packet.number);
+        let hop = PacketHop { device, reason, ..hop(packet, seq, place) };
+        match place {
+            HopPlace::Dropped if self.drops.len() < MOST_DROPS => self.drops.push(hop),
+            HopPlace::Dropped => {}
+            _ => self.hops.keep(hop),
+        }
+    }
+
+    fn sequence(&mut self, packet: &tb_packet) -> Result<Option<u64>, NotFollowed> {
+        let fragment = u16::from_be(packet.fragment);
+        let datagram = (packet.from, packet.to, packet.id);
+        if fragment & 0x1fff != 0 {
+            return self.fragmented.get(&datagram).copied().map(Some).ok_or(NotFollowed::NoFirstFragment);
+        }
+        let bytes = usize::from(packet.payload_bytes).min(TB_PACKET_PAYLOAD);
+        // A datagram that is too short for a sequence number contains no message.
+        const SHORTEST: u32 = 8 + 8;
+        if packet.kind != TB_PACKET_DROPPED && packet.number < SHORTEST {
+            return Ok(None);
+        }
+        let seq = sequence(&packet.payload[..bytes])?;
+        const MORE_FRAGMENTS: u16 = 0x2000;
+        if let Some(seq) = seq.filter(|_| fragment & MORE_FRAGMENTS != 0)
+            && self.fragmented.insert(datagram, seq).is_none()
+        {
+            self.fragmented_order.push_back(datagram);
+            if self.fragmented_order.len() > MOST_FRAGMENTED
+                && let Some(oldest) = self.fragmented_order.pop_front()
+            {
+                self.fragmented.remove(&oldest);
+            }
+        }
+        Ok(seq)
+    }
+
+    /// Index of the device of a packet; `None` if it has none, or if there are too many devices.
+    fn device(&mut self, packet: &tb_packet) -> Option<u16> {
+        let name = text(&packet.device)?;
+        let is_same = |d: &PacketDevice| d.namespace == packet.namespace && d.name == name;
+        let at = self.devices.iter().position(is_same).or_else(|| {
+            let new = PacketDevice { name, namespace: packet.namespace, discipline: None };
+            (self.devices.len() < MOST_DEVICES).then(|| {
+                self.devices.push(new);
+                self.devices.len() - 1
+            })
+        })?;
+        if packet.kind == TB_PACKET_QUEUED {
+            // The discipline can be replaced during the trial: the last one counts that is none of the defaults.
+            let kind = text(&packet.discipline).filter(|kind| kind != "noqueue");
+            self.devices[at].discipline = kind.or(self.devices[at].discipline.take());
+        }
+        u16::try_from(at).ok()
+    }
+
+    /// The hops of the time spans `windows` (begin and end, monotonic ns; without overlap, the most important first).
+    pub fn within(&self, windows: &[(i64, i64)]) -> Packets {
+        let mut sorted = windows.to_vec();
+        sorted.sort_unstable();
+        let times: Vec<i64> = self.hops.within(&sorted).iter().map(|hop| hop.at_ns).collect();
+        let kept = affordable(windows, &times, MOST_REPORTED);
+        let hops = self.hops.within(&kept);
+        let reads = self.reads.iter().filter(|read| contain(&kept, read.at_ns)).take(MOST_READS).copied().collect();
+        let discarded = (self.hops.discarded_ns > 0).then_some((0, self.hops.discarded_ns));
+        let mut reasons: BTreeMap<u32, String> = BTreeMap::new();
+        let used: BTreeSet<u32> = self.drops.iter().filter_map(|hop| hop.reason).collect();
+        if !used.is_empty() {
+            let names = Tracefs::open().and_then(|tracefs| tracefs.describe("skb/kfree_skb"));
+            let names = names.map(|description| description.numbers()).unwrap_or_default();
+            reasons.extend(names.into_iter().filter(|(number, _)| used.contains(number)));
+        }
+        Packets {
+            windows: kept,
+            gaps: discarded.into_iter().chain(self.gaps.iter().copied()).collect(),
+            devices: self.devices.clone(),
+            hops,
+            drops: self.drops.clone(),
+            reads,
+            reasons,
+            not_followed: self.not_followed.clone(),
+        }
+    }
+}
+
+/// A hop without a device.
+fn hop(packet: &tb_packet, seq: u64, at: HopPlace) -> PacketHop {
+    let tb_packet { at_ns, cpu, thread, fragment, .. } = *packet;
+    let offset = (u16::from_be(fragment) & 0x1fff) << 3;
+    // Packet buffers are aligned to 64 bytes.
+    let buffer = (packet.buffer >> 6) as u32;
+    PacketHop { at_ns: at_ns as i64, seq, at, cpu, thread, buffer, device: None, offset, reason: None }
+}
+
+/// A text that ends at a NUL byte; `None` if it is empty.
+fn text(bytes: &[u8]) -> Option<String> {
+    let text = bytes.split(|byte| *byte == 0).next().filter(|text| !text.is_empty())?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: u32 = 7;
+    const OTHER: u32 = 8;
+
+    fn packet(at_ns: u64, kind: u8, namespace: u32, fragment: u16, payload: &[u8]) -> tb_packet {
+        let mut packet = tb_packet {
+            at_ns,
+            buffer: 99,
+            cpu: 1,
+            thread: 10,
+            namespace,
+            from: 1,
+            to: 2,
+            from_port: 0x1234,
+            to_port: 0x4321,
+            id: 5,
+            fragment: fragment.to_be(),
+            number: 100,
+            kind,
+            payload_bytes: payload.len() as u8,
+            unused: [0; 6],
+            device: *b"veth0\0\0\0\0\0\0\0\0\0\0\0",
+            discipline: *b"tbf\0\0\0\0\0\0\0\0\0\0\0\0\0",
+            payload: [0; TB_PACKET_PAYLOAD],
+        };
+        packet.payload[..payload.len()].copy_from_slice(payload);
+        packet
+    }
+
+    fn follower() -> Follower {
+        Follower::new(Sockets { ports: [1].into(), namespace: OWN })
+    }
+
+    fn found(follower: &Follower) -> Vec<(i64, u64, HopPlace, u16)> {
+        let packets = follower.within(&[(0, 1_000)]);
+        packets.hops.iter().map(|hop| (hop.at_ns, hop.seq, hop.at, hop.offset)).collect()
+    }
+
+    #[test]
+    fn a_message_is_followed_to_the_socket() {
+        let mut follower = follower();
+        let number = 3u64.to_le_bytes();
+        let places = [(TB_PACKET_QUEUED, OWN), (TB_PACKET_TRANSMITTED, OWN), (TB_PACKET_RECEIVED, OTHER)];
+        for (at_ns, (kind, namespace)) in (1..).zip(places) {
+            follower.take(&packet(at_ns, kind, namespace, 0x4000, &number));
+        }
+        follower.take(&packet(4, TB_PACKET_IN_SOCKET, OTHER, 0, &[]));
+        // The socket of another packet buffer.
+        follower.take(&tb_packet { buffer: 100, ..packet(5, TB_PACKET_IN_SOCKET, OTHER, 0, &[]) });
+        let places = [HopPlace::Queued, HopPlace::Transmitted, HopPlace::Received, HopPlace::InSocket];
+        let expected: Vec<_> = (1..).zip(places).map(|(at_ns, place)| (at_ns, 3, place, 0)).collect();
+        assert_eq!(found(&follower), expected);
+        let devices = follower.within(&[(0, 1_000)]).devices;
+        assert_eq!((devices[0].discipline.as_deref(), devices.len()), (Some("tbf"), 2));
+    }
+
+    #[test]
+    fn later_fragments_belong_to_the_message_of_the_first_one() {
+        let mut follower = follower();
+        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, 0x2000, &3u64.to_le_bytes()));
+        follower.take(&packet(2, TB_PACKET_QUEUED, OWN, 185, &[]));
+        follower.take(&tb_packet { id: 6, ..packet(3, TB_PACKET_QUEUED, OWN, 185, &[]) });
+        assert_eq!(found(&follower), [(1, 3, HopPlace::Queued, 0), (2, 3, HopPlace::Queued, 1480)]);
+        assert_eq!(follower.within(&[]).not_followed, [(NotFollowed::NoFirstFragment, 1)].into());
+    }
+
+    #[test]
+    fn drops_of_the_whole_trial_are_kept_with_their_reason() {
+        let mut follower = follower();
+        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, 0x4000, &3u64.to_le_bytes()));
+        follower.take(&tb_packet { number: 6, ..packet(2, TB_PACKET_DROPPED, OTHER, 0x4000, &3u64.to_le_bytes()) });
+        let packets = follower.within(&[]);
+        let drops: Vec<_> = packets.drops.iter().map(|hop| (hop.at_ns, hop.seq, hop.reason)).collect();
+        assert_eq!((drops, packets.hops.len()), (vec![(2, 3, Some(6))], 0));
+    }
+
+    #[test]
+    fn packets_of_a_process_elsewhere_with_the_same_port_are_left_out() {
+        let mut follower = follower();
+        follower.take(&packet(1, TB_PACKET_QUEUED, OTHER, 0x4000, &3u64.to_le_bytes()));
+        follower.take(&packet(2, TB_PACKET_RECEIVED, OWN, 0x4000, &3u64.to_le_bytes()));
+        follower.take(&packet(3, TB_PACKET_READ, OTHER, 0, &[]));
+        assert_eq!((found(&follower), follower.within(&[(0, 9)]).reads), (vec![], vec![]));
+        follower.take(&packet(4, TB_PACKET_READ, OWN, 0, &[]));
+        assert_eq!(follower.within(&[(0, 9)]).reads, [SocketRead { at_ns: 4, thread: 10, port: 0x2143 }]);
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//
+// Records where in the kernel the UDP datagrams of the watched ports are: at queue disciplines, devices, soft interrupts
+// and sockets. Only IPv4 without options is followed. See machine.bpf.c for how objects are built.
+
+#include "kernel.h"
+
+// The members of the kernel's structures that are read; their offsets are relocated.
+struct ns_common {
+  u32 inum;
+} RELOCATED;
+struct net {
+  struct ns_common ns;
+} RELOCATED;
+typedef struct {
+  struct net *net;
+} RELOCATED possible_net_t;
+struct Qdisc_ops {
+  char id[16];
+} RELOCATED;
+struct Qdisc {
+  const struct Qdisc_ops *ops;
+} RELOCATED;
+struct net_device {
+  char name[16];
+  struct Qdisc *qdisc;
+  possible_net_t nd_net;
+} RELOCATED;
+struct sk_buff {
+  struct net_device *dev;
+  unsigned char *head, *data;
+  u32 len, data_len;
+  u16 network_header;
+  u16 protocol;
+} RELOCATED;
+struct sock_common {
+  u16 skc_num;
+  possible_net_t skc_net;
+} RELOCATED;
+struct sock {
+  struct sock_common __sk_common;
+} RELOCATED;
+
+// Where a datagram is: the same numbers are in crates/abi/src/tracer.rs.
+enum { QUEUED = 1, TRANSMITTED = 2, BACKLOG = 3, RECEIVED = 4, IN_SOCKET = 5, READ = 6, DROPPED = 7 };
+
+// Number of bytes of a datagram's payload that are recorded: the headers of RTPS up to the first bytes of a sample. One
+// bit more is the size of their array, so that the verifier sees that the length is bounded.
+#define PAYLOAD 112
+#define MASK 127
+
+struct packet {
+  u64 at_ns;
+  u64 buffer;      // address of the kernel's packet buffer
+  u32 cpu;
+  s32 thread;      // thread that ran on the CPU
+  u32 namespace;   // network namespace of the device or socket
+  u32 from, to;    // addresses, network byte order
+  u16 from_port, to_port;  // network byte order
+  u16 id, fragment;        // of the IP header, network byte order
+  u32 number;      // READ: bytes that were read; DROPPED: the reason; otherwise the length of the UDP datagram
+  u8 kind, payload_bytes, unused[6];
+  char device[16];
+  char discipline[16];
+  u8 payload[MASK + 1];
+};
+
+// Ports of the watched sockets, network byte order.
+struct {
+  UINT(type, MAP_HASH);
+  UINT(max_entries, 4096);
+  TYPE(key, u16);
+  TYPE(value, u8);
+} ports SEC(".maps");
+
+// Fragmented datagrams of the watched ports: later fragments have no ports.
+struct fragmented {
+  u32 from, to;
+  u32 id;
+};
+struct both_ports {
+  u16 from, to;
+};
+struct {
+  UINT(type, MAP_LRU_HASH);
+  UINT(max_entries, 4096);
+  TYPE(key, struct fragmented);
+  TYPE(value, struct both_ports);
+} fragments SEC(".maps");
+
+// One entry for each CPU, in a cache line of its own.
+struct receiving {
+  u64 buffer;  // packet buffer that the CPU receives now, if it belongs to a watched datagram; 0 = another packet
+  u64 lost;    // number of records for which the ring buffer had no room
+  u16 to_port; // destination port of this datagram, network byte order
+  u16 unused[23];
+} __attribute__((aligned(64)));
+struct {
+  UINT(type, MAP_ARRAY);
+  UINT(max_entries, 1);  // the loader sets the number of CPUs
+  TYPE(key, u32);
+  TYPE(value, struct receiving);
+} receivers SEC(".maps");
+
+struct {
+  UINT(type, MAP_RINGBUF);
+  UINT(max_entries, 4 << 20);
+} packets SEC(".maps");
+
+// The loader sets this to half of the size of the ring buffer: a full half wakes the reader.
+const volatile u64 packets_wake_at_bytes = 2 << 20;
+
+// True while datagrams are followed. Only the loader changes it.
+u32 following;
+
+struct headers {
+  u8 version_length, service;
+  u16 length, id, fragment;
+  u8 hops, protocol;
+  u16 sum;
+  u32 from, to;
+  u16 from_port, to_port, udp_length, udp_sum;
+};
+
+INLINE u16 swapped(u16 number) { return number << 8 | number >> 8; }
+
+INLINE struct packet *reserve(struct receiving *receiving) {
+  struct packet *packet = ring_reserve(&packets, sizeof(*packet), 0);
+  if (!packet) receiving->lost++;
+  return packet;
+}
+
+INLINE void submit(struct packet *packet) {
+  u64 full = ring_query(&packets, AVAILABLE_DATA);
+  int wake = full >= packets_wake_at_bytes && full < packets_wake_at_bytes + WAKE_SPAN_BYTES;
+  ring_submit(packet, wake ? FORCE_WAKEUP : NO_WAKEUP);
+}
+
+// Reads the headers of a packet. Returns whether it is a UDP datagram of a watched port, or a fragment of one.
+INLINE int is_watched(const void *at, struct headers *headers) {
+  if (read_kernel(headers, sizeof(*headers), at)) return 0;
+  // IPv4 without options, UDP.
+  if (headers->version_length != 0x45 || headers->protocol != 17) return 0;
+  u16 fragment = swapped(headers->fragment);
+  struct fragmented key = {headers->from, headers->to, headers->id};
+  if (fragment & 0x1fff) {
+    struct both_ports *both = map_lookup(&fragments, &key);
+    if (!both) return 0;
+    headers->from_port = both->from;
+    headers->to_port = both->to;
+    return 1;
+  }
+  u16 port = headers->from_port;
+  if (!map_lookup(&ports, &port)) return 0;
+  struct both_ports both = {port, headers->to_port};
+  if (fragment & 0x2000) map_update(&fragments, &key, &both, 0);
+  return 1;
+}
+
+// Records where a packet is, if it belongs to a watched datagram. `offset`: of its IP header in the buffer.
+INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
+  if (!following) return 0;
+  u32 cpu = this_cpu();
+  struct receiving *receiving = map_lookup(&receivers, &cpu);
+  if (!receiving) return 0;
+  const unsigned char *at = skb->head + offset;
+  struct headers headers;
+  int watched = is_watched(at, &headers);
+  if (kind == RECEIVED) {
+    receiving->buffer = watched ? (u64)skb : 0;
+    receiving->to_port = headers.to_port;
+  }
+  if (!watched) return 0;
+  struct packet *packet = reserve(receiving);
+  if (!packet) return 0;
+  packet->at_ns = now_ns();
+  packet->buffer = (u64)skb;
+  packet->cpu = cpu;
+  packet->thread = (u32)this_thread();
+  packet->from = headers.from;
+  packet->to = headers.to;
+  packet->from_port = headers.from_port;
+  packet->to_port = headers.to_port;
+  packet->id = headers.id;
+  packet->fragment = headers.fragment;
+  packet->number = kind == DROPPED ? number : swapped(headers.udp_length);
+  packet->kind = kind;
+  packet->namespace = 0;
+  packet->device[0] = 0;
+  packet->discipline[0] = 0;
+  struct net_device *device = skb->dev;
+  if (device) {
+    read_kernel(packet->device, sizeof(packet->device), device->name);
+    packet->namespace = device->nd_net.net->ns.inum;
+    if (kind == QUEUED) read_kernel(packet->discipline, sizeof(packet->discipline), device->qdisc->ops->id);
+  }
+  // The bytes after the headers that lie in the first piece of the buffer.
+  u32 linear = skb->data_len ? (u32)(skb->data - skb->head) + skb->len - skb->data_len : offset + swapped(headers.length);
+  u32 begin = offset + sizeof(headers);
+  u32 bytes = linear > begin ? linear - begin : 0;
+  if (bytes > PAYLOAD) bytes = PAYLOAD;
+  if (swapped(headers.fragment) & 0x1fff) bytes = 0;
+  asm volatile("" : "+r"(bytes));
+  bytes &= MASK;
+  if (bytes && read_kernel(packet->payload, bytes, at + sizeof(headers))) bytes = 0;
+  packet->payload_bytes = bytes;
+  submit(packet);
+  return 0;
+}
+
+SEC("tp_btf/net_dev_queue") int on_queue(u64 *ctx) {
+  struct sk_buff *skb = (void *)ctx[0];
+  return seen(skb, skb->network_header, QUEUED, 0);
+}
+
+SEC("tp_btf/net_dev_start_xmit") int on_transmit(u64 *ctx) {
+  struct sk_buff *skb = (void *)ctx[0];
+  return seen(skb, skb->network_header, TRANSMITTED, 0);
+}
+
+// When a device has received a packet, its data begin with the IP header.
+SEC("tp_btf/netif_rx") int on_backlog(u64 *ctx) {
+  struct sk_buff *skb = (void *)ctx[0];
+  return seen(skb, skb->data - skb->head, BACKLOG, 0);
+}
+
+SEC("tp_btf/netif_receive_skb") int on_receive(u64 *ctx) {
+  struct sk_buff *skb = (void *)ctx[0];
+  return seen(skb, skb->data - skb->head, RECEIVED, 0);
+}
+
+SEC("tp_btf/kfree_skb") int on_drop(u64 *ctx) {
+  struct sk_buff *skb = (void *)ctx[0];
+  return seen(skb, skb->network_header, DROPPED, ctx[2]);
+}
+
+INLINE void at_socket(struct receiving *receiving, u32 cpu, const struct sock *sock, u8 kind, u64 buffer, u32 number) {
+  struct packet *packet = reserve(receiving);
+  if (!packet) return;
+  packet->at_ns = now_ns();
+  packet->buffer = buffer;
+  packet->cpu = cpu;
+  packet->thread = (u32)this_thread();
+  packet->namespace = sock->__sk_common.skc_net.net->ns.inum;
+  packet->from = 0;
+  packet->to = 0;
+  packet->from_port = 0;
+  packet->to_port = swapped(sock->__sk_common.skc_num);
+  packet->id = 0;
+  packet->fragment = 0;
+  packet->number = number;
+  packet->kind = kind;
+  packet->payload_bytes = 0;
+  packet->device[0] = 0;
+  packet->discipline[0] = 0;
+  submit(packet);
+}
+
+// The socket of the datagram that the CPU receives now has it. Since Linux 6.3.
+SEC("tp_btf/sk_data_ready") int on_data_ready(u64 *ctx) {
+  if (!following) return 0;
+  const struct sock *sock = (void *)ctx[0];
+  u32 cpu = this_cpu();
+  struct receiving *receiving = map_lookup(&receivers, &cpu);
+  if (!receiving || !receiving->buffer || swapped(sock->__sk_common.skc_num) != receiving->to_port) return 0;
+  at_socket(receiving, cpu, sock, IN_SOCKET, receiving->buffer, 0);
+  return 0;
+}
+
+// A thread has read a datagram from a watched socket. Since Linux 6.3.
+SEC("tp_btf/sock_recv_length") int on_read(u64 *ctx) {
+  if (!following) return 0;
+  const struct sock *sock = (void *)ctx[0];
+  s32 bytes = ctx[1];
+  u16 port = swapped(sock->__sk_common.skc_num);
+  if (bytes < 0 || !map_lookup(&ports, &port)) return 0;
+  u32 cpu = this_cpu();
+  struct receiving *receiving = map_lookup(&receivers, &cpu);
+  if (receiving) at_socket(receiving, cpu, sock, READ, 0, bytes);
+  return 0;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

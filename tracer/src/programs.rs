@@ -1,0 +1,71 @@
+//! Loads and attaches single BPF programs.
+
+use aya::programs::tp_btf::BtfTracePointLink;
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::{Btf, BtfError, Ebpf};
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// Loads the program with this name, for this tracepoint. Returns false if the kernel does not have the tracepoint.
+///
+/// # Errors
+/// The kernel refuses the program; the text is the reason.
+pub fn load(bpf: &mut Ebpf, program: &str, tracepoint: &str, btf: &Btf) -> Result<bool, String> {
+    match find(bpf, program)?.load(tracepoint, btf) {
+        Ok(()) => Ok(true),
+        Err(ProgramError::Btf(BtfError::UnknownBtfTypeName { .. })) => Ok(false),
+        Err(ProgramError::LoadError { io_error, verifier_log }) => {
+            // The last lines of the verifier's log say what it refused.
+            let log = verifier_log.to_string();
+            let last = log.lines().rfind(|l| !l.trim().is_empty() && !l.starts_with("processed "));
+            let last = last.map(|line| format!(": {line}")).unwrap_or_default();
+            Err(format!("the kernel refuses the BPF program for {tracepoint}: {io_error}{last}"))
+        }
+        Err(e) => Err(chain(&e)),
+    }
+}
+
+/// Attaches a program that is loaded. Dropping the link detaches it.
+///
+/// # Errors
+/// The kernel refuses; the text is the reason.
+pub fn attach(bpf: &mut Ebpf, program: &str) -> Result<BtfTracePointLink, String> {
+    let program = find(bpf, program)?;
+    let id = program.attach().map_err(|e| chain(&e))?;
+    program.take_link(id).map_err(|e| chain(&e))
+}
+
+fn find<'a>(bpf: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint, String> {
+    let program = bpf.program_mut(name).ok_or_else(|| format!("the object has no program {name}"))?;
+    program.try_into().map_err(|e: ProgramError| chain(&e))
+}
+
+/// Whether the kernel lets this process use BPF: it may make a map of a kind that always needs CAP_BPF.
+pub fn permitted() -> std::io::Result<()> {
+    const BPF_MAP_CREATE: libc::c_long = 0;
+    const BPF_MAP_TYPE_QUEUE: u32 = 22;
+    // The begin of `union bpf_attr` (linux/bpf.h): type, size of a key, size of a value, number of entries.
+    let attributes: [u32; 4] = [BPF_MAP_TYPE_QUEUE, 0, 4, 1];
+    let size = size_of_val(&attributes);
+    // SAFETY: attributes with their size; the kernel takes members that are not given as 0.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_MAP_CREATE, attributes.as_ptr(), size) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
+    drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
+    Ok(())
+}
+
+/// Text of an error with its causes.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
