@@ -112,7 +112,10 @@ impl<'a> Numbers<'a> {
     fn data(&self, flags: u8) -> Option<&'a [u8]> {
         // The distance to the parameters, or to the data, is counted from its own end.
         let mut at = usize::from(self.half(2)?) + 4;
-        while flags & INLINE_QOS != 0 {
+        if flags & INLINE_QOS == 0 {
+            return Some(self.body.get(at..).unwrap_or_default());
+        }
+        loop {
             let Some((id, length)) = self.half(at).zip(self.half(at + 2)) else { return Some(&[]) };
             at += 4;
             if id == SENTINEL {

@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use tailbound_document::RecordingReport;
 use tailbound_model::{Attribution, NotFollowed, RecordedBy, Recorder, Switches};
 
+/// Names of the ends, level, and facility of a recording.
+type Manner<'a> = (Vec<String>, &'a str, &'a str);
+
 /// The ways in which agents recorded the events of these trials, by end.
 pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
-    let mut ways: BTreeMap<(Vec<String>, &str, &str), Vec<(&Recorder, &Switches)>> = BTreeMap::new();
+    let mut ways: BTreeMap<Manner, Vec<(&Recorder, &Switches)>> = BTreeMap::new();
     for seen in trials.iter().filter_map(|t| t.seen.as_ref().ok()).flatten() {
         if let Some(recorder) = &seen.recorder {
             let way = (seen.ends.clone(), level(recorder.level), by(recorder.by));
             ways.entry(way).or_default().push((recorder, seen));
         }
     }
-    let report = |((ends, level, by), recorders): ((Vec<String>, &str, &str), Vec<(&Recorder, &Switches)>)| {
+    let report = |((ends, level, by), recorders): (Manner, Vec<(&Recorder, &Switches)>)| {
         let costs = || recorders.iter().filter_map(|(r, _)| r.cost);
         RecordingReport {
             ends,
