@@ -102,17 +102,23 @@ impl Hops {
         let offset = all[..end.min(all.len())].last().map_or(0, |last| last.hop.offset);
         let of_fragment = |p: &&Passed| p.hop.offset == offset || is_end(p);
         let chain: Vec<Passed> = all.get(..=end)?.iter().filter(of_fragment).copied().collect();
-        let first = chain.iter().find(|p| p.hop.at == HopPlace::Queued)?;
+        let first = all.iter().find(|p| p.hop.at == HopPlace::Queued)?;
         let chain = last_packet(&chain, first)?;
         let (begin, last) = (chain.first()?, chain.last()?);
-        let again = (first.hop.at_ns < begin.hop.at_ns).then_some((first.hop.at_ns, begin.hop.at_ns, Step::SentAgain));
+        // The first fragment of the datagram that arrived: the message was sent again if it is not the first one of all.
+        let is_sent = |p: &&Passed| p.hop.at == HopPlace::Queued && p.device == first.device && p.hop.offset == 0;
+        let sent_ns = all.iter().filter(is_sent).map(|p| p.hop.at_ns).filter(|at| *at <= begin.hop.at_ns).max();
+        let sent_ns = sent_ns.filter(|sent| first.hop.at_ns < *sent);
+        let again = sent_ns.map(|sent| (first.hop.at_ns, sent, Step::SentAgain));
+        let between = sent_ns.map(|sent| (sent, begin.hop.at_ns, Step::Between)).filter(|(from, to, _)| from < to);
+        let start = if sent_ns.is_some() { first } else { begin };
         let steps = chain.windows(2).map(|pair| (pair[0].hop.at_ns, pair[1].hop.at_ns, step(&pair[0], &pair[1])));
         Some(Way {
-            sender: first.hop.thread,
-            from_ns: first.hop.at_ns,
+            sender: start.hop.thread,
+            from_ns: start.hop.at_ns,
             to_ns: last.hop.at_ns,
             in_socket: is_end(last),
-            steps: again.into_iter().chain(steps).collect(),
+            steps: again.into_iter().chain(between).chain(steps).collect(),
         })
     }
 
@@ -239,6 +245,10 @@ mod tests {
         let all: Vec<PacketHop> = of(0, 0).chain(of(1480, 20)).chain([hop(120, HopPlace::InSocket, 0, 0)]).collect();
         let way = hops(&all).way(3, (0, 200)).expect("a way");
         assert_eq!((way.from_ns, way.to_ns, way.steps.len()), (30, 120, 7));
+        // The message was sent alone, and again in a datagram with fragments.
+        let alone = [hop(1, HopPlace::Queued, 0, 0), hop(2, HopPlace::Transmitted, 0, 0)];
+        let way = hops(&[&alone[..], &all[..]].concat()).way(3, (0, 200)).expect("a way");
+        assert_eq!(way.steps[..2], [(1, 10, Step::SentAgain), (10, 30, Step::Between)]);
     }
 
     #[test]
