@@ -4,6 +4,10 @@
 use std::collections::BTreeMap;
 use tailbound_model::{HopPlace, PacketHop, Packets, Switches, counter_of};
 
+/// Longest time in which a soft interrupt passes a packet from one device to the next, ns. It takes some microseconds; if it
+/// took longer, what happened between is not known.
+const LONGEST_FORWARDING_NS: i64 = 100_000;
+
 /// Hops of messages in the time span of a timeline.
 #[derive(Debug, Default)]
 pub(crate) struct Hops {
@@ -154,9 +158,18 @@ fn step(from: &Passed, to: &Passed) -> Step {
     match (from.hop.at, to.hop.at) {
         (HopPlace::Queued, HopPlace::Transmitted) => Step::Discipline(from.device),
         (HopPlace::Transmitted, HopPlace::Backlog | HopPlace::Received) => Step::Device(from.device),
+        // A program can also have received the packet and sent it on, for example a switch outside the kernel.
+        (HopPlace::Received, HopPlace::Queued) if !is_forwarded(&from.hop, &to.hop) => Step::Between,
         (HopPlace::Backlog, HopPlace::Received) | (HopPlace::Received, _) => Step::Receive { cpu: to.hop.cpu },
         _ => Step::Between,
     }
+}
+
+/// Whether the soft interrupt that received a packet queued it at the next device. A packet that a program sent on is a
+/// buffer of its own, but can have the same number, because the kernel used the buffer again.
+fn is_forwarded(received: &PacketHop, queued: &PacketHop) -> bool {
+    let of_one_packet = (received.buffer, received.cpu) == (queued.buffer, queued.cpu);
+    of_one_packet && queued.at_ns - received.at_ns <= LONGEST_FORWARDING_NS
 }
 
 #[cfg(test)]
@@ -235,6 +248,23 @@ mod tests {
         let way = hops(&all).way(3, (5, 200)).expect("a way");
         assert_eq!((way.from_ns, way.to_ns, way.steps.len()), (10, 95, 7));
         assert!(way.steps.contains(&(16, 90, Step::Discipline(Some(1)))), "{way:?}");
+    }
+
+    /// Test: a switch outside the kernel receives the packet, is stopped, and sends another packet with the message. Its
+    /// buffer can have the same number.
+    #[test]
+    fn a_program_that_passes_a_packet_on_is_no_soft_interrupt() {
+        let between = |buffer, cpu, queued_ns| {
+            let sent = PacketHop { buffer, cpu, ..hop(queued_ns, HopPlace::Queued, 1, 0) };
+            step(
+                &Passed { hop: hop(20, HopPlace::Received, 0, 0), device: Some(0) },
+                &Passed { hop: sent, device: Some(1) },
+            )
+        };
+        assert_eq!(between(7, 1, 25_000), Step::Receive { cpu: 1 });
+        assert_eq!(between(8, 1, 25_000), Step::Between);
+        assert_eq!(between(7, 0, 25_000), Step::Between);
+        assert_eq!(between(7, 1, 5_000_000), Step::Between);
     }
 
     #[test]
