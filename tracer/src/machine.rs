@@ -2,11 +2,11 @@
 
 use crate::programs::{self, chain, permitted};
 use aya::maps::{Array, HashMap, MapData, RingBuf};
+use aya::programs::ProgramError;
 use aya::programs::perf_event::{
     PerfEvent, PerfEventConfig, PerfEventLink, PerfEventScope, SamplePolicy, SoftwareEvent,
 };
 use aya::programs::tp_btf::BtfTracePointLink;
-use aya::programs::ProgramError;
 use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
 use std::os::fd::AsRawFd;
 use tailbound_abi::tb_trace;
