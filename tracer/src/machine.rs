@@ -164,15 +164,7 @@ impl Machine {
         // The end of an interrupt first: a begin without an end would make its CPU look interrupted for ever.
         let (first, then): (Vec<String>, Vec<String>) =
             self.loaded.clone().into_iter().partition(|name| !name.ends_with("_entry"));
-        for name in first.into_iter().chain(then) {
-            match programs::attach(&mut self.bpf, &name) {
-                Ok(link) => self.links.push(link),
-                Err(e) => {
-                    self.detach();
-                    return Err(e);
-                }
-            }
-        }
+        self.links = programs::attach_all(&mut self.bpf, first.into_iter().chain(then))?;
         Ok(())
     }
 

@@ -80,15 +80,7 @@ impl Packets {
     /// # Errors
     /// The kernel refuses; no program is attached then.
     pub fn attach(&mut self) -> Result<(), String> {
-        for name in self.loaded.clone() {
-            match programs::attach(&mut self.bpf, name) {
-                Ok(link) => self.links.push(link),
-                Err(e) => {
-                    self.detach();
-                    return Err(e);
-                }
-            }
-        }
+        self.links = programs::attach_all(&mut self.bpf, &self.loaded)?;
         Ok(())
     }
 

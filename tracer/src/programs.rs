@@ -24,11 +24,18 @@ pub fn load(bpf: &mut Ebpf, program: &str, tracepoint: &str, btf: &Btf) -> Resul
     }
 }
 
-/// Attaches a program that is loaded. Dropping the link detaches it.
+/// Attaches programs that are loaded, in this order. Dropping the links detaches them.
 ///
 /// # Errors
-/// The kernel refuses; the text is the reason.
-pub fn attach(bpf: &mut Ebpf, program: &str) -> Result<BtfTracePointLink, String> {
+/// The kernel refuses; no program is attached then. The text is the reason.
+pub fn attach_all(
+    bpf: &mut Ebpf,
+    programs: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Result<Vec<BtfTracePointLink>, String> {
+    programs.into_iter().map(|program| attach(bpf, program.as_ref())).collect()
+}
+
+fn attach(bpf: &mut Ebpf, program: &str) -> Result<BtfTracePointLink, String> {
     let program = find(bpf, program)?;
     let id = program.attach().map_err(|e| chain(&e))?;
     program.take_link(id).map_err(|e| chain(&e))
