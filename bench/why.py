@@ -80,7 +80,8 @@ class Busy:
 def run_all(given, stage):
     """Runs the whole plan. Returns pairs of fault and verdict, and facts of each run."""
     possible = stage.possible()
-    drivers = [driver for driver in [*given.drivers.split(","), HELD] if driver in stage.drivers()]
+    present = stage.drivers()
+    drivers = [driver for driver in [*given.drivers.split(","), HELD] if driver in present]
     if given.short:
         possible = {name: there & SHORT_LAYOUTS for name, there in possible.items() if there & SHORT_LAYOUTS}
     runs = plan.make(given.seed, given.faults, given.decoys, drivers, possible, given.only and given.only.split(","))

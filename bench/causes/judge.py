@@ -19,8 +19,9 @@ LEAST_HARM_NS = 50_000
 CLEAR_PART, HARMFUL_PART = 0.2, 0.1
 LEG_TO = {"pong": "out", "ping": "back"}
 PLACE_TO = {"pong": "on_the_way_out", "ping": "on_the_way_back"}
-# Name of the generator's process and threads; the hogs that it plants have names of their own.
-GENERATOR = "plant"
+# Names of the generator's process and threads, and of its hogs that only use up the CPU time of a control group. The hogs that
+# are faults have other names.
+GENERATOR, GENERATOR_USE = "plant", "use-"
 UNEXPLAINED, NO_INCIDENT, LOST = "unexplained", "no incident", "lost, with the place"
 
 
@@ -45,7 +46,9 @@ def matches(entry, incident, fault):
     kind = KINDS[fault.item.kind]
     name = (entry.get("by") or {}).get("name")
     leg = entry.get("leg") or incident.get("leg")
-    return (entry["cause"] in kind.causes and (not kind.at_end or entry.get("end") == fault.item.end)
+    # On its way through the kernel a message is at no end, but on a CPU.
+    of_cpu = not entry.get("end") and entry.get("cpu") is not None and entry["cpu"] == fault.cpu
+    return (entry["cause"] in kind.causes and (not kind.at_end or of_cpu or entry.get("end") == fault.item.end)
             and (not kind.at_leg or leg == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
 
 
@@ -61,7 +64,8 @@ def sums(incidents, fault):
     """Times of the planted cause, of each other cause, and of the generator over the ledgers of the incidents, lower ends, ns."""
     planted, others, generator = 0, {}, 0
     for incident, entry in ((incident, entry) for incident in incidents for entry in incident.get("ledger") or []):
-        if (entry.get("by") or {}).get("name") == GENERATOR:
+        name = (entry.get("by") or {}).get("name") or ""
+        if name == GENERATOR or name.startswith(GENERATOR_USE):
             generator += entry["ns_low"]
         elif matches(entry, incident, fault):
             planted += entry["ns_low"]
@@ -127,7 +131,8 @@ def judge_fault(fault, harm, touched):
         return Verdict("fault", top=NO_INCIDENT, reason="the report has no incident at this time")
     planted, others, generator = sums(touched, fault)
     excess = max(0, sum(incident["excess_ns"] for incident in touched) - generator)
-    harm_ns = harm.ns - generator
+    # The generator can have had the CPU within the fault or after it.
+    harm_ns = min(harm.ns, sum(incident.excess for incident in harm.incidents) - generator)
     if generator and (excess < LEAST_HARM_NS or harm_ns < LEAST_HARM_NS):
         return Verdict("unclear", reason="the generator of the faults had the CPU for most of this time")
     if not excess:

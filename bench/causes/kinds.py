@@ -52,12 +52,14 @@ _KINDS = [
     Kind("softirq_flood", ("softirq", "kernel_thread"), guard_ms=200),
     # Tasks that wait for the page's read are in the page fault all the time.
     Kind("page_fault", ("page_fault",), recovery=True, guard_ms=400, at_end=False),
-    Kind("slow_bridge", ("queue_discipline", "network"), (BRIDGE,), at_end=False, at_leg=True, guard_ms=200),
+    # The bucket holds a packet until the next packet comes, also after its rate was set back.
+    Kind("slow_bridge", ("queue_discipline", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True, guard_ms=200),
     Kind("dropping_bridge", ("retransmission", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True,
          guard_ms=1500, losses=""),
     Kind("stopped_bridge", ("network",), (SWITCH,), at_end=False, guard_ms=200),
-    # The messages that were queued before the buffer was full are late because the receiver was stopped.
-    Kind("full_socket", ("stopped", "socket_queue"), drivers=("udp",), losses="buffer", guard_ms=200,
+    # The messages that were queued before the buffer was full are late because the receiver was stopped, and then because it reads
+    # the other datagrams.
+    Kind("full_socket", ("stopped", "socket_queue"), drivers=("udp",), losses="buffer", recovery=True, guard_ms=200,
          end="pong"),
     # Without a spare CPU, the supervisors share the last CPU, which is the pong's.
     Kind("agent_busy", ("instrument",), end="pong"),

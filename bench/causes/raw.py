@@ -118,7 +118,9 @@ def overlap(a, b):
 class Harm:
     """Harm of one fault in the raw timestamps.
 
-    ns: excess within the fault (with recovery: from the fault's begin to the end of the incidents that it touches).
+    ns: excess that the fault can have caused: of each late message its part of the excess, at most for as long as the fault
+        overlaps with the time from due to answered; of each incident, at most for as long as the fault overlaps with it. With
+        recovery the fault counts until the incidents that it touches have ended.
     lost: lost messages that were due during the fault.
     measured: whether the fault lies between the first and the last measured message.
     """
@@ -128,10 +130,17 @@ class Harm:
     measured: bool = True
 
 
+def harm_of_incident(incident, window):
+    # A message that a fault delays arrives later by this delay. Its excess lies between the usual time and the arrival, so that
+    # a part of the excess is often after the end of the fault: for a short fault, a large part.
+    parts = sum(min(to - start, overlap(window, (slot.due, slot.receive))) for start, to, slot in incident.parts)
+    return min(parts, overlap(window, (incident.begin, incident.end)))
+
+
 def harm(trial, begin, end, recovery=False):
     touched = [i for i in trial.incidents if i.begin <= end and i.end >= begin]
     window = (begin, max([end] + [i.end for i in touched]) if recovery else end)
-    ns = sum(overlap(window, part[:2]) for i in touched for part in i.parts)
+    ns = sum(harm_of_incident(incident, window) for incident in touched)
     dues = [slot.due for slot in trial.slots]
     first, last = bisect_left(dues, begin - trial.median), bisect_left(dues, end)
     lost = sum(slot.outcome == "lost" for slot in trial.slots[first:last])

@@ -11,7 +11,7 @@ MS = 1_000_000
 def fault(kind="rt_hog", end="pong", begin=100 * MS, size=20 * MS, name=None, error=""):
     named = KINDS[kind].named_by
     return SimpleNamespace(item=SimpleNamespace(id=1, kind=kind, end=end), begin=begin, end=begin + size, error=error,
-                           name=(name or "ctl-1") if named else KINDS[kind].program)
+                           name=(name or "ctl-1") if named else KINDS[kind].program, cpu=None)
 
 
 def entry(cause, low_ms, end="pong", name=None):
@@ -41,6 +41,19 @@ class Judge(unittest.TestCase):
         right = self.verdict(entry("stopped", 11), own, planted=fault("stopped"), done=harm(20))
         self.assertTrue(right.right, right)
         self.assertEqual(self.verdict(own, planted=fault("stopped"), done=harm(8)).role, "unclear")
+
+    def test_waiting_for_a_program_that_uses_up_a_limit_after_the_fault_is_no_part_of_it(self):
+        own = entry("waited_for_cpu", 4, name="use-7")
+        late = [incident(entry("cpu_quota", 3), own, excess=7)]
+        found = judge.judge(fault("cpu_quota", size=3 * MS), raw.Harm(3 * MS, 0, [raw.Incident(100 * MS, 107 * MS, excess=7 * MS)]), late)
+        self.assertTrue(found.right, found)
+
+    def test_a_soft_interrupt_on_the_way_counts_on_the_cpu_of_the_end(self):
+        flood = fault("softirq_flood", "ping")
+        flood.cpu = 0
+        for cpu, right in ((0, True), (1, False)):
+            hop = {**entry("softirq", 18, end=None), "cpu": cpu}
+            self.assertEqual(self.verdict(hop, planted=flood).right, right, cpu)
 
     def test_half_of_the_excess_is_enough_and_less_is_not(self):
         for low, right in ((15, True), (9.9, False)):
@@ -162,9 +175,24 @@ class Raw(unittest.TestCase):
     def test_harm_is_the_excess_within_the_fault(self):
         trial = raw.find(slots([30 - n if 10 <= n < 30 else 0.1 for n in range(100)]))
         self.assertEqual(raw.harm(trial, 9 * MS, 30 * MS).ns, 20 * MS - 100_000)
-        self.assertEqual(raw.harm(trial, 9 * MS, 15 * MS).ns, 5 * MS - 100_000)
+        self.assertEqual(raw.harm(trial, 9 * MS, 15 * MS).ns, 5 * MS)
         self.assertEqual(raw.harm(trial, 9 * MS, 15 * MS, recovery=True).ns, 20 * MS - 100_000)
         self.assertEqual(raw.harm(trial, 40 * MS, 60 * MS).ns, 0)
+
+    def test_a_short_stop_does_the_harm_by_which_it_delays_a_message(self):
+        # Due at 50 ms, usually answered after 0.4 ms; its receiver stands still from 50.2 ms to 51.2 ms: answered at 51.4 ms.
+        trial = raw.find(slots([1.4 if n == 25 else 0.4 for n in range(50)], period_ms=2))
+        self.assertEqual(raw.harm(trial, 50_200_000, 51_200_000).ns, MS)
+        # A fault before the message was due, and one after its answer, did nothing.
+        self.assertEqual(raw.harm(trial, 49 * MS, 50 * MS).ns, 0)
+        self.assertEqual(raw.harm(trial, 51_400_000, 52 * MS).ns, 0)
+
+    def test_messages_that_were_answered_after_the_fault_do_not_add_to_its_harm(self):
+        latencies = [0.4] * 50
+        latencies[10:15] = [10.4, 8.8, 7.2, 5.6, 4]
+        trial = raw.find(slots(latencies, period_ms=2))
+        self.assertEqual(raw.harm(trial, 20 * MS, 30 * MS).ns, 10 * MS)
+        self.assertEqual(trial.incidents[0].excess, 11_600_000)
 
     def test_a_fault_outside_of_the_messages_is_known(self):
         trial = raw.find(slots([0.1] * 100))

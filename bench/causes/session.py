@@ -50,6 +50,7 @@ class Planted:
     name: str = ""
     log: dict = field(default_factory=dict)
     error: str = ""
+    cpu: int | None = None
 
 
 @dataclass
@@ -172,21 +173,23 @@ class Session:
                 name, begin, end, more = line.split("\t", 3)
                 values = dict(word.split("=", 1) for word in more.split() if "=" in word)
                 logs[name] = (int(begin), int(end), values, more.split("error=", 1)[1] if "error=" in more else "")
-        return [self.merge(item, parts, logs) for item, parts in planned]
+        return [self.merge(item, parts, logs, actions.cpus[item.end]) for item, parts in planned]
 
-    def merge(self, item, parts, logs):
+    def merge(self, item, parts, logs, cpu):
         """One planted fault from the logs of its parts: the part that does the harm gives the times."""
         found = [logs.get(f"{item.id}.{number}", (0, 0, {}, "no log")) for number in range(len(parts))]
         error = "; ".join(log[3] for log in found if log[3])
         times = [part.times(log) for part, log in zip(parts, found) if part.harms]
         begin, end = min(begin for begin, _ in times), max(end for _, end in times)
         values = {key: int(value) for log in found for key, value in log[2].items() if value.lstrip("-").isdigit()}
+        if item.kind == "page_fault" and not error and not values.get("read"):
+            error = "the ends read no page from a disk"
         kind = KINDS[item.kind]
         if kind.decoy and kind.named_by:
             # The program also needs the CPU when it begins and ends, which is longer than a short decoy itself.
             begin, end = begin - MARGIN_NS, end + MARGIN_NS
         name = next((part.arguments[0] for part in parts if part.operation == "hog" and kind.named_by), kind.program)
-        return Planted(item, self.number, begin, end, name, values, error)
+        return Planted(item, self.number, begin, end, name, values, error, cpu)
 
     def undo(self, pids):
         """Continues and frees everything, whatever the helpers have done."""
@@ -223,7 +226,7 @@ class Session:
                     helper.kill()
                     helper.wait()
             self.close_tcs()
-        out = subprocess.run([self.stage.program, "report", self.record, "--format", "json"], capture_output=True, text=True).stdout
+        out = self.stage.tailbound("report", self.record, "--format", "json")
         return Outcome(planted, self.record, json.loads(out), status, self.notes)
 
     def close_tcs(self):

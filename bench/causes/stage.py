@@ -121,6 +121,12 @@ class Stage:
                 os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return copy
 
+    def tailbound(self, *words):
+        """Output of Tailbound, started in the group `pages`: a page of its file belongs to the group that reads it first, and only
+        the pages of this group are dropped by a fault."""
+        join = lambda: self.pages.join(os.getpid())
+        return subprocess.run([self.program, *words], capture_output=True, text=True, preexec_fn=join).stdout
+
     def group_of(self, place):
         """The group of a helper's place, or None."""
         return {**self.ends, **self.hogs, "other": self.bystanders}.get(place)
@@ -134,7 +140,7 @@ class Stage:
 
     def drivers(self):
         """Drivers that this build can use."""
-        out = subprocess.run([self.program, "driver", "list"], capture_output=True, text=True).stdout
+        out = self.tailbound("driver", "list")
         return {line.split()[0] for line in out.splitlines() if line and not line[0].isspace()}
 
     def possible(self):

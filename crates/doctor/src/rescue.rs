@@ -31,7 +31,8 @@ pub fn rescue_by_facts(facts: &HostFacts) -> String {
     }
 }
 
-/// The kernel feature that gave CPU time to the starved thread in the self-test, in sentences.
+/// Says in sentences which feature of the kernel gave CPU time to the ordinary thread while the real-time thread of the
+/// self-test kept the CPU.
 pub fn rescue(facts: &HostFacts, seen: &RescueSeen) -> String {
     let share = seen.ordinary_cpu_ns as f64 / seen.beside_ns.max(1) as f64;
     let ms = |ns: u64| ns as f64 / 1e6;

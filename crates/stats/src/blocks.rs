@@ -45,7 +45,7 @@ impl Blocks {
         if self.filled == SHORTEST {
             let count = std::mem::take(&mut self.exceeded);
             self.filled = 0;
-            self.block(count);
+            self.block_of(0, count);
         }
     }
 
@@ -78,10 +78,17 @@ impl Blocks {
         let tail = values.len() - (values.len() - head) % SHORTEST;
         count(0, head);
         values[..head].iter().for_each(|v| self.push(above(*v) > 0));
+        let mut empty = 0;
         for from in (head..tail).step_by(SHORTEST) {
             let sum = count(from, from + SHORTEST);
-            self.block(sum);
+            if sum == 0 {
+                empty += 1;
+            } else {
+                self.empty_blocks(std::mem::take(&mut empty));
+                self.block_of(0, sum);
+            }
         }
+        self.empty_blocks(empty);
         count(tail, values.len());
         values[tail..].iter().for_each(|v| self.push(above(*v) > 0));
         (exceeded, both)
@@ -115,10 +122,27 @@ impl Blocks {
         self.levels.iter().enumerate().map(|(k, level)| ((SHORTEST as f64) * (k as f64).exp2(), level))
     }
 
-    /// Adds a complete block of the shortest level; two blocks of a level form one block of the next level.
+    /// Adds complete blocks of the shortest level in which no slot exceeds the threshold. The time that this takes grows with
+    /// the logarithm of their number.
+    fn empty_blocks(&mut self, mut number: u64) {
+        let mut k = 0;
+        while number > 0 {
+            if k == self.levels.len() {
+                self.levels.push(Level::default());
+            }
+            let (completed, empty) = self.levels[k].add_empty(number);
+            if let Some(count) = completed {
+                self.block_of(k + 1, count);
+            }
+            number = empty;
+            k += 1;
+        }
+    }
+
+    /// Adds a complete block of level `from`; two blocks of a level form one block of the next level.
     #[inline]
-    fn block(&mut self, mut count: u64) {
-        for k in 0.. {
+    fn block_of(&mut self, from: usize, mut count: u64) {
+        for k in from.. {
             if k == self.levels.len() {
                 self.levels.push(Level::default());
             }
@@ -131,6 +155,21 @@ impl Blocks {
 }
 
 impl Level {
+    /// Adds `number` blocks, at least one, without a slot above the threshold. Returns the count of the block of the next
+    /// level that the first of them completes, if its other half was not empty, and the number of empty blocks of the
+    /// next level that follow.
+    #[inline]
+    fn add_empty(&mut self, number: u64) -> (Option<u64>, u64) {
+        self.pairs += number - u64::from(self.previous.is_none());
+        self.first += self.previous.unwrap_or(0);
+        self.previous = Some(0);
+        self.blocks += number;
+        let halves = number + u64::from(self.half.is_some());
+        let completed = self.half.filter(|half| *half > 0);
+        self.half = (halves % 2 == 1).then_some(0);
+        (completed, halves / 2 - u64::from(completed.is_some()))
+    }
+
     #[inline]
     fn add(&mut self, count: u64) -> Option<u64> {
         if let Some(previous) = self.previous {

@@ -22,7 +22,7 @@ pub fn budget_schema() -> Value {
                 "pattern": duration["pattern"] },
             "mean": { "description": "Largest allowed mean of the answered messages. The interval needs at least five trials.",
                 "type": "string", "pattern": duration["pattern"] },
-            "lost": described(&lost, "Largest allowed share of messages that are never answered, or `none`: no message may be lost.") },
+            "lost": described(&lost, "Largest allowed share of messages that are never answered. `none` means that every message must be answered.") },
         "patternProperties": { quantile: duration } });
     let flow = json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
         "description": "Limits for a flow, at its slowest subscriber.",

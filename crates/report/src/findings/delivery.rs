@@ -24,8 +24,8 @@ pub(crate) fn broken_promise(report: &Report, condition: &ConditionReport) -> Op
     let at_least = match elsewhere {
         0 => String::new(),
         n => format!(
-            " At least {} of these losses happened neither between the threads of an end nor because a driver refused an \
-             answer.",
+            " At least {} of these messages were lost outside of the ends' own processes, and not because a driver refused to \
+             send the answer.",
             count(lost(condition) - n)
         ),
     };

@@ -171,7 +171,7 @@ impl fmt::Display for NotApplicable {
             Self::Apart { count } => {
                 write!(
                     f,
-                    "the latest {count} messages lie apart from the other late messages, perhaps because they have \
+                    "the latest {count} messages are much later than all other late messages, perhaps because they have \
                      another cause"
                 )
             }

@@ -67,6 +67,19 @@ proptest! {
     }
 
     #[test]
+    fn long_runs_of_blocks_without_exceedances_are_one_by_one(
+        late in prop::collection::vec((0usize..400, 1usize..20), 0..12),
+        cut in 0usize..3000,
+    ) {
+        let values: Vec<i64> = late.iter().flat_map(|(early, late)| [vec![0; *early], vec![2; *late]].concat()).collect();
+        let mut together = Exceedance::new();
+        let (head, tail) = values.split_at(cut.min(values.len()));
+        together.push_all(head, 1);
+        together.push_all(tail, 1);
+        prop_assert_eq!(together, pushed(&values.iter().map(|v| *v > 1).collect::<Vec<_>>()));
+    }
+
+    #[test]
     fn trials_are_no_neighbours(
         a in prop::collection::vec(any::<bool>(), 0..50),
         b in prop::collection::vec(any::<bool>(), 0..50),

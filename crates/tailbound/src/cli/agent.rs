@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct Agent {
     #[command(subcommand)]
     pub command: Option<AgentSub>,
-    /// Token in the arguments, by which a clean-up finds this process
+    /// Text that marks this process as part of a run, so that a clean-up of the run finds it
     #[arg(long)]
     pub run_token: Option<String>,
     /// Run as the measuring process, with this number of sample memories
