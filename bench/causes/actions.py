@@ -36,7 +36,7 @@ class Actions:
         self.supervisors = {end: target.parent(pid) for end, pid in pids.items()}
         self.spare = session.run.layout == SPARE
         self.cpus = {"ping": 0, "pong": 0 if self.spare else 1}
-        self.bridge, self.dropped, self.orders = None, False, {}
+        self.bridge, self.orders = None, {}
 
     def of(self, item):
         return getattr(self, item.kind)(item, item.end, self.cpus[item.end])
@@ -76,14 +76,6 @@ class Actions:
     def softirq_flood(self, item, end, cpu):
         frames = max(4, item.size_ns // self.stage.frame_ns)
         return [Part("flood", [f"s{cpu}", f"r{cpu}", frames, 1 - cpu], "flood")]
-
-    def page_fault(self, item, end, cpu):
-        file, value = self.stage.pages.reclaim()
-        if not self.dropped:
-            # The pages that only the start needed: dropping them takes long, and harms nobody.
-            file.write_text(value)
-            self.dropped = True
-        return [Part("reclaim", [file, value, ",".join(map(str, self.pids.values()))])]
 
     def path_port(self, item):
         if not self.bridge:
@@ -125,6 +117,9 @@ class Actions:
 
     def user_lock(self, item, end, cpu):
         return self.ordered(item, end, 2)
+
+    def page_fault(self, item, end, cpu):
+        return self.ordered(item, end, 3)
 
     def migration(self, item, end, cpu):
         """To a CPU that a real-time program keeps, which harms nobody before."""
@@ -181,7 +176,7 @@ class Actions:
         return self.cpu_quota(item, end, cpu, "other")
 
     def bystander_pages(self, item, end, cpu):
-        return [Part("reclaim", [*self.stage.other_pages.reclaim(), self.stage.bystander.pid])]
+        return [Part("reclaim", [*self.stage.pages.reclaim()])]
 
     def other_path(self):
         helper = self.session.helper("flood")

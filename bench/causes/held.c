@@ -1,5 +1,6 @@
-/* A driver for bench/why.py: the driver `udp`, whose send call sleeps, or waits for a lock that another thread holds, at ordered
- * times. The orders are in a file beside this object, one file per end, which `plant.c` writes.
+/* A driver for bench/why.py: the driver `udp`, whose send call sleeps, waits for a lock that another thread holds, or uses memory
+ * whose pages are on a disk, at ordered times. The orders are in a file beside this object, one file per end, which `plant.c`
+ * writes; beside it is the file with the pages.
  */
 #define _GNU_SOURCE
 #include "held.h"
@@ -12,12 +13,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <tailbound_driver.h>
 #include <time.h>
+#include <unistd.h>
 
 static const tb_driver *base;
 static tb_driver table;
 static struct order *orders;
+/* Memory of a file whose pages were never used before. */
+static const volatile char *pages;
+static size_t page_bytes, unused_page, page_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *description;
 
@@ -56,6 +62,30 @@ static void *keep(void *unused) {
     return unused;
 }
 
+/* Memory from `path`, unlocked, of which the kernel reads one page at a time. */
+static void map_pages(const char *path) {
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) != 0) return;
+    void *map = mmap(NULL, about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED) return;
+    munlock(map, about.st_size);
+    madvise(map, about.st_size, MADV_RANDOM);
+    /* mlockall has read the pages: they are given back, and the file's pages with them. */
+    madvise(map, about.st_size, MADV_DONTNEED);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    page_bytes = sysconf(_SC_PAGESIZE);
+    page_count = about.st_size / page_bytes;
+    pages = map;
+}
+
+/* Uses pages that the kernel has to read, until the time `until`. */
+static void read_pages(int64_t until) {
+    while (now() < until)
+        /* Little work between the pages. */
+        for (int i = 0; i < 8 && unused_page < page_count; i++) (void)pages[page_bytes * unused_page++];
+}
+
 /* At the first message, because the process has the name of its end only then. Without orders the driver is `udp`. */
 static void begin(void) {
     char name[32] = "", path[4096];
@@ -68,6 +98,8 @@ static void begin(void) {
     pthread_t thread;
     if (map == MAP_FAILED) return;
     orders = map;
+    snprintf(path, sizeof path, "%s/pages-%s", ORDERS_DIRECTORY, name);
+    map_pages(path);
     if (pthread_create(&thread, NULL, keep, NULL) == 0) pthread_detach(thread);
 }
 
@@ -76,11 +108,12 @@ static int send_held(void *session, uint32_t ep, uint64_t seq, const uint8_t *da
     static _Thread_local int next;
     pthread_once(&once, begin);
     int64_t t = now();
-    while (orders && next < ORDERS && orders[next].from_ns && (orders[next].until_ns <= t || orders[next].kind != SLEEP)) next++;
+    while (orders && next < ORDERS && orders[next].from_ns && (orders[next].until_ns <= t || orders[next].kind == HOLD_LOCK)) next++;
     struct order *o = orders && next < ORDERS ? &orders[next] : NULL;
-    if (o && o->from_ns && o->from_ns <= t) {
+    if (o && o->from_ns && o->from_ns <= t && (o->kind == SLEEP || unused_page < page_count)) {
         o->began_ns = t;
-        sleep_until(o->until_ns);
+        if (o->kind == SLEEP) sleep_until(o->until_ns);
+        else read_pages(o->until_ns);
         o->ended_ns = now();
     }
     pthread_mutex_lock(&lock);

@@ -1,7 +1,7 @@
 /* What `plant.c` and the driver `held` share: a file of orders per end, in the order of time. */
 #include <stdint.h>
 
-enum { ORDERS = 128, SLEEP = 1, HOLD_LOCK = 2 };
+enum { ORDERS = 128, SLEEP = 1, HOLD_LOCK = 2, READ_PAGES = 3 };
 #define KEEPER "keeper"
 
 struct order {

@@ -50,8 +50,6 @@ _KINDS = [
     Kind("rt_throttled", ("rt_throttled",), (REAL_TIME,), guard_ms=200),
     # The kernel hands a long flood over to ksoftirqd: both words are true of parts of it.
     Kind("softirq_flood", ("softirq", "kernel_thread"), guard_ms=200),
-    # Tasks that wait for the page's read are in the page fault all the time.
-    Kind("page_fault", ("page_fault",), recovery=True, guard_ms=400, at_end=False),
     # The bucket holds a packet until the next packet comes, also after its rate was set back.
     Kind("slow_bridge", ("queue_discipline", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True, guard_ms=200),
     Kind("dropping_bridge", ("retransmission", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True,
@@ -63,7 +61,9 @@ _KINDS = [
          end="pong"),
     # Without a spare CPU, the supervisors share the last CPU, which is the pong's.
     Kind("agent_busy", ("instrument",), end="pong"),
-    # A driver of the benchmark: another thread holds a lock that its send call needs, or its send call sleeps.
+    # A driver of the benchmark: its send call uses memory whose pages are on a disk, another thread holds a lock that it needs, or
+    # it sleeps.
+    Kind("page_fault", ("page_fault",), drivers=(HELD,)),
     Kind("user_lock", ("user_lock",), drivers=(HELD,), program=KEEPER),
     Kind("driver_sleep", ("driver_call",), drivers=(HELD,)),
     # An end is moved to a CPU that another program keeps.

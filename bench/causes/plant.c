@@ -283,58 +283,24 @@ static timer_t interrupt_from(int64_t at) {
     return timer;
 }
 
-/* Number of page faults of a process so far that had to read a page from a disk: field 12 of /proc/PID/stat. */
-static long pages_read(const char *pid) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%s/stat", pid);
-    FILE *file = fopen(path, "re");
-    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file) fclose(file);
-    text[size] = 0;
-    long number = 0;
-    /* The name of the program, in parentheses, may contain spaces. */
-    const char *rest = strrchr(text, ')');
-    return rest && sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %ld", &number) == 1 ? number : 0;
-}
-
-/* reclaim: path of a control group's file, value, process ids with commas. Makes the kernel forget that the processes have used
- * their pages, and drop the pages of the group, until the fault ends. The log has the number of pages that the processes had to
- * read from a disk afterwards. */
+/* reclaim: path of a control group's file, value. Makes the kernel drop the pages of the group, until the fault ends. */
 static void reclaim(struct command *c) {
-    enum { MOST = 8 };
     set_policy(0, "other", 19);
-    int references[MOST], count = 0;
-    const char *pids[MOST];
-    long read = 0;
-    for (char *rest = strdup(arg(c, 2)), *pid; count < MOST && (pid = strsep(&rest, ",")) && *pid; count++) {
-        char path[64];
-        snprintf(path, sizeof path, "/proc/%s/clear_refs", pid);
-        references[count] = open(path, O_WRONLY | O_CLOEXEC);
-        pids[count] = pid;
-    }
     c->fd = open(arg(c, 0), O_WRONLY | O_CLOEXEC);
     if (c->fd < 0) return failed(c, arg(c, 0));
     timer_t timer = interrupt_from(c->begin + c->duration);
     sleep_until(c->begin);
-    for (int i = 0; i < count; i++) read -= pages_read(pids[i]);
     int64_t begin = now();
     long times = 0;
-    for (; times == 0 || now() < c->begin + c->duration; times++) {
-        for (int i = 0; i < count; i++)
-            if (write(references[i], "1", 1) < 0) return failed(c, "clear_refs");
+    for (; times == 0 || now() < c->begin + c->duration; times++)
         /* The file complains if it could not drop everything, or was interrupted. */
         if (write(c->fd, arg(c, 1), strlen(arg(c, 1))) < 0 && errno != EBUSY && errno != EAGAIN && errno != EINTR)
             return failed(c, arg(c, 0));
-    }
     int64_t end = now();
     timer_delete(timer);
-    /* The last pages are read when the processes run again. */
-    sleep_until(end + 20000000);
-    for (int i = 0; i < count; i++) read += pages_read(pids[i]);
-    char more[64];
-    snprintf(more, sizeof more, "times=%ld read=%ld", times, read);
+    char more[48];
+    snprintf(more, sizeof more, "times=%ld", times);
     done(c, begin, end, more);
-    for (int i = 0; i < count; i++) close(references[i]);
     close(c->fd);
 }
 

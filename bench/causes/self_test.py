@@ -127,7 +127,7 @@ class Judge(unittest.TestCase):
     def test_harm_that_other_work_may_have_done_is_left_out(self):
         for ms, role in ((0.04, "decoy"), (3.9, "unclear"), (4, "fault")):
             self.assertEqual(self.verdict(done=harm(ms)).role, role, ms)
-        self.assertEqual(self.verdict(planted=fault("page_fault"), done=harm(1)).role, "fault")
+        self.assertEqual(self.verdict(planted=fault("dropping_bridge"), done=harm(1)).role, "fault")
 
     def test_a_fault_that_was_not_planted_is_left_out(self):
         self.assertEqual(self.verdict(planted=fault(error="kill: No such process")).role, "unclear")

@@ -15,6 +15,8 @@ CONTROLLERS = ("cpu", "freezer")
 BASE_DRIVER = "libtailbound_driver_udp_so.so"
 # Records by BPF; without it, perf events are recorded.
 TRACER = "libtailbound_tracer.so"
+# More pages than the driver `held` can read from a disk in a run.
+PAGES_BYTES = 64 << 20
 
 
 def compile_plant(folder):
@@ -29,6 +31,10 @@ def compile_held(program):
     orders = program.parent / "orders"
     orders.mkdir()
     if base.exists():
+        for end in ("ping", "pong"):
+            with open(orders / f"pages-tb-{end}", "wb") as pages:
+                pages.write(os.urandom(PAGES_BYTES))
+                os.fsync(pages.fileno())
         subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-I", HERE.parent.parent / "include",
                         f'-DORDERS_DIRECTORY="{orders}"', f'-DBASE_DRIVER="{base}"', "-o", base.with_name("libtailbound_driver_held.so"),
                         HERE / "held.c"], check=True)
@@ -53,7 +59,6 @@ class Stage:
     hogs: dict = field(default_factory=dict)
     bystanders: groups.Group = None
     pages: groups.Group = None
-    other_pages: groups.Group = None
     bystander: subprocess.Popen = None
     other_socket: socket.socket = None
     program: Path = None
@@ -92,22 +97,21 @@ class Stage:
             self.hogs[f"hog {number}"].prefer()
         self.bystanders = self.group("other", CONTROLLERS)
         self.pages = self.group("pages", ("memory",))
-        self.other_pages = self.group("other-pages", ("memory",))
         self.bystander = self.process(start_plant(self.plant, self.bystanders))
         self.program = self.copy_program()
         self.orders = compile_held(self.program)
         self.frame_ns = network.frame_ns(self.plant, self.folder)
-        # A program whose pages belong to the second group: it has read a file of its own, and waits for its input to end.
-        other = self.folder / "other-pages"
+        # A program whose pages belong to a group of their own: it has read a file, and waits for its input to end.
+        other = self.folder / "pages"
         other.write_bytes(os.urandom(1 << 20))
         self.process(subprocess.Popen(["sh", "-c", 'cat "$0" >/dev/null; read line', other], stdin=subprocess.PIPE,
-                                      preexec_fn=lambda: self.other_pages.join(os.getpid())))
+                                      preexec_fn=lambda: self.pages.join(os.getpid())))
         self.other_socket = self.undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self.other_socket.bind(("127.0.0.1", 0))
         return self
 
     def copy_program(self):
-        """A copy of Tailbound without debug information, whose pages are read from disk by the group `pages` only."""
+        """A copy of Tailbound without debug information, beside which the driver `held` has its place."""
         folder = self.folder / "program"
         folder.mkdir()
         copy = folder / "tailbound"
@@ -116,16 +120,7 @@ class Stage:
             shutil.copy(library, folder)
         for file in folder.iterdir():
             file.chmod(0o755)
-            with open(file, "rb+") as opened:
-                os.fsync(opened.fileno())
-                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return copy
-
-    def tailbound(self, *words):
-        """Output of Tailbound, started in the group `pages`: a page of its file belongs to the group that reads it first, and only
-        the pages of this group are dropped by a fault."""
-        join = lambda: self.pages.join(os.getpid())
-        return subprocess.run([self.program, *words], capture_output=True, text=True, preexec_fn=join).stdout
 
     def group_of(self, place):
         """The group of a helper's place, or None."""
@@ -140,7 +135,7 @@ class Stage:
 
     def drivers(self):
         """Drivers that this build can use."""
-        out = self.tailbound("driver", "list")
+        out = subprocess.run([self.program, "driver", "list"], capture_output=True, text=True).stdout
         return {line.split()[0] for line in out.splitlines() if line and not line[0].isspace()}
 
     def possible(self):
@@ -149,8 +144,8 @@ class Stage:
         if self.ends["ping"].file("cpu", "cpu.rt_runtime_us") and self.user is None:
             layouts.add(REAL_TIME)
         lacks = {"frozen": not self.ends["ping"].freezer(0), "cpu_quota": not self.ends["ping"].quota(),
-                 "page_fault": not self.pages.reclaim()[0]}
+                 "bystander_pages": not self.pages.reclaim()[0]}
         lacks |= {"freeze_between": lacks["frozen"], "bystander_frozen": lacks["frozen"],
-                  "bystander_quota": lacks["cpu_quota"], "bystander_pages": lacks["page_fault"]}
+                  "bystander_quota": lacks["cpu_quota"]}
         found = {name: {layout for layout in kind.layouts if layout in layouts} for name, kind in KINDS.items() if not lacks.get(name)}
         return {name: there for name, there in found.items() if there}

@@ -33,6 +33,7 @@ struct task_struct {
   unsigned policy;
   struct sched_entity se;
   struct sched_rt_entity rt;
+  void *dl_server;
   unsigned in_iowait : 1;
   unsigned in_user_fault : 1;
   unsigned frozen : 1;
@@ -53,7 +54,7 @@ enum {
 };
 
 // Records: the same numbers are in crates/abi/src/tracer.rs.
-enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6, FAULT = 7 };
+enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6, FAULT = 7, SERVED = 8 };
 enum { PREEMPTED = 1, BY_INTERRUPT = 2, BY_PACKET = 4, FROM_DISK = 8 };
 enum { UNKNOWN = 0, INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 3, FROZEN = 4, ENDED = 5 };
 enum { IO = 6, PAGE_FAULT = 7, OUT_OF_QUOTA = 8, RT_THROTTLED = 9 };
@@ -229,6 +230,8 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
   if (!is_watched(cpu)) return 0;
   int runnable = (u8)ctx[0] || state == 0;
   write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, runnable ? throttled(prev) : state_of(prev, state), out, into);
+  // The fair server (Linux 6.12) lends its run time to the thread that it chooses.
+  if (__builtin_preserve_field_info(next->dl_server, 2) && next->dl_server) write(slot, at_ns, cpu, SERVED, 0, 0, into, 0);
   return 0;
 }
 

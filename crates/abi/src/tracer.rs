@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 4;
+pub const TB_TRACER_VERSION: u32 = 5;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -25,8 +25,8 @@ pub struct tb_trace {
     pub state: u8,
     /// Reserved member of a record, always 0.
     pub unused: u8,
-    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move
-    /// or page fault: the thread.
+    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move, page fault or fair
+    /// server: the thread.
     pub one: i32,
     /// Switch: thread that got the CPU. Wake-up: thread that ran where the wake-up happened. Interrupt or page
     /// fault: its duration, ns. Move: the new CPU.
@@ -48,6 +48,8 @@ pub const TB_TRACE_SOFTIRQ: u8 = 5;
 pub const TB_TRACE_MOVE: u8 = 6;
 /// Kind of a record: a watched thread was in a page fault.
 pub const TB_TRACE_FAULT: u8 = 7;
+/// Kind of a record: the kernel's fair server chose the thread that got the CPU in the last switch.
+pub const TB_TRACE_SERVED: u8 = 8;
 
 /// Flag of a switch: the thread that left the CPU was still runnable.
 pub const TB_TRACE_PREEMPTED: u8 = 1;

@@ -34,6 +34,11 @@ pub enum CauseWord {
     CpuQuota,
     /// The run time of real-time threads was used up, so that a real-time thread could not run.
     RtThrottled,
+    /// A real-time thread was ready to run, and the fair server of the kernel had given its CPU to a time-sharing thread.
+    FairServer,
+    /// A thread was ready to run, and its CPU was idle: the CPU had to leave an idle state first, and in a virtual machine
+    /// the hypervisor had to run it.
+    IdleExit,
     /// The hypervisor ran something else on a virtual CPU.
     Steal,
     /// The message waited in the queue discipline of a device, which held it back or had other packets before it.

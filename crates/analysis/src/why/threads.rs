@@ -23,8 +23,13 @@ impl<'a> Threads<'a> {
         let asked = |t: &&ThreadReport| only.is_none_or(|end| t.ends.iter().any(|e| e == end));
         let of_trial = report.threads.iter().filter(|t| t.trial == trial).filter(asked);
         let rows = of_trial.flat_map(|p| p.before.iter().chain(&p.after).map(move |t| (t.tid, (p, t))));
+        Threads { ends: rows.collect(), ..Threads::of_tasks(seen) }
+    }
+
+    /// The threads in the recorded events alone.
+    pub fn of_tasks(seen: &'a [Switches]) -> Threads<'a> {
         let others = seen.iter().flat_map(|s| &s.tasks).map(|(tid, task)| (*tid, task));
-        Threads { ends: rows.collect(), others: others.collect() }
+        Threads { others: others.collect(), ..Threads::default() }
     }
 
     pub fn is_of_an_end(&self, tid: i32) -> bool {

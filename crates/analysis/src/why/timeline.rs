@@ -64,6 +64,8 @@ pub(crate) struct Timeline {
     cpus: BTreeMap<u32, Vec<(i64, i32)>>,
     /// For each CPU, in the order of time: a thread left the CPU because of this limit of CPU time.
     limits: BTreeMap<u32, Vec<(i64, CpuLimit)>>,
+    /// For each CPU, in the order of time: the fair server chose the thread that began to run.
+    served: BTreeMap<u32, Vec<i64>>,
     /// For each CPU, since its last context switch: a thread that woke another one there, and the time of the first time.
     acted: BTreeMap<u32, (i32, i64)>,
     /// For each CPU: time spans of interrupts, by their begin. Spans can lie inside each other.
@@ -148,6 +150,7 @@ impl Timeline {
                 }
                 self.wakes.entry(thread).or_default().push(Wake { at_ns, by, packet, limit });
             }
+            SwitchKind::FairServer { .. } => self.served.entry(cpu).or_default().push(at_ns),
             SwitchKind::Moved { thread, to } => self.moves.entry(thread).or_default().push((at_ns, to)),
             SwitchKind::Interrupted { by, ns } => {
                 let span = InterruptSpan { from_ns: at_ns, to_ns: at_ns + i64::from(ns), by };
@@ -228,7 +231,8 @@ impl Timeline {
     pub fn replaced(&self, cpu: u32, came: i64) -> Option<(i32, bool)> {
         let events = self.cpus.get(&cpu)?;
         let (_, who) = events[..events.partition_point(|(t, _)| *t < came)].last()?;
-        let after = self.threads.get(who)?.iter().find(|(t, _)| *t == came)?;
+        let states = self.threads.get(who)?;
+        let after = states.get(states.partition_point(|(t, _)| *t < came)).filter(|(t, _)| *t == came)?;
         Some((*who, matches!(after.1, State::Preempted(_))))
     }
 
@@ -298,6 +302,14 @@ impl Timeline {
         let clipped = |((from, who), to): (&(i64, i32), i64)| ((*from).max(from_ns), to.min(to_ns), *who);
         let within = events[first..].iter().zip(next).take_while(|((from, _), _)| *from < to_ns);
         within.map(clipped).filter(|(from, to, _)| from < to).collect()
+    }
+
+    /// Whether the fair server had chosen the thread that ran on `cpu` from the time `at` on.
+    pub fn is_served(&self, cpu: u32, at: i64) -> bool {
+        let Some(events) = self.cpus.get(&cpu) else { return false };
+        let came = events[..events.partition_point(|(t, _)| *t <= at)].last();
+        let served = self.served.get(&cpu).map_or(&[][..], Vec::as_slice);
+        came.is_some_and(|(came, _)| served.binary_search(came).is_ok())
     }
 
     /// For a thread that waited between two times and then got `cpu`: the CPUs for which it waited, the last one first.

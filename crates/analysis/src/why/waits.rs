@@ -8,6 +8,10 @@ use crate::why::timeline::Timeline;
 use tailbound_document::{CauseWord, Evidence};
 use tailbound_model::{CounterMove, CpuLimit};
 
+/// Longest time that an idle CPU takes to run a thread, ns. The deepest idle states of x86 and Arm CPUs take some hundred
+/// microseconds to leave; what takes longer has another reason, for example a hypervisor.
+const LONGEST_IDLE_EXIT_NS: i64 = 1_000_000;
+
 /// The share of a limit of CPU time, which certainly lasted until the time `free`.
 pub(crate) fn limited_share(part: &Piece, (cpu, limit): (u32, CpuLimit), free: i64) -> Share {
     let share = whole(part, cause_of(limit), Some(cpu), None, Evidence::Seen);
@@ -37,13 +41,16 @@ pub(crate) fn waited(
             let span = Piece { from_ns, to_ns, ..*part };
             let share = match by {
                 Some(by) => interrupted(&span, cpu, by),
-                // No thread had the CPU, so that something kept the thread from it that no event shows.
                 None if tid == 0 => match idle(&span, (cpu, part.from_ns), timeline, known) {
-                    Some((cause, evidence)) => whole(&span, cause, Some(cpu), None, evidence),
+                    Some((cause, cpu, evidence)) => whole(&span, cause, cpu, None, evidence),
                     None => continue,
                 },
                 None => {
                     let (cause, by) = known.threads.had_the_cpu(tid);
+                    // The scheduler prefers the thread that waits, but for the fair server.
+                    let displaced =
+                        known.threads.rank(part.thread) > known.threads.rank(tid) && timeline.is_served(cpu, from);
+                    let cause = if displaced { CauseWord::FairServer } else { cause };
                     whole(&span, cause, Some(cpu), Some(by), evidence)
                 }
             };
@@ -75,16 +82,26 @@ fn quota_at_most_ns(piece: &Piece, known: &Circumstances) -> i64 {
     known.quota_moves(piece.end).map(within).sum::<i64>().min(piece.to_ns - piece.from_ns)
 }
 
-/// The limit of CPU time because of which no thread had a CPU for which a thread had waited since `waits_since`.
+/// Why no thread had a CPU for which a thread had waited since `waits_since`, with the CPU, if it belongs to the cause.
 fn idle(
     span: &Piece,
     (cpu, waits_since): (u32, i64),
     timeline: &Timeline,
     known: &Circumstances,
-) -> Option<(CauseWord, Evidence)> {
+) -> Option<(CauseWord, Option<u32>, Evidence)> {
     // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free.
-    let limit = timeline.limit(cpu, waits_since, span.from_ns).map(|limit| (cause_of(limit), Evidence::Inferred));
-    limit.or_else(|| quota_may_have_lasted(span, known).then_some((CauseWord::CpuQuota, Evidence::Counted)))
+    if let Some(limit) = timeline.limit(cpu, waits_since, span.from_ns) {
+        return Some((cause_of(limit), Some(cpu), Evidence::Inferred));
+    }
+    if quota_may_have_lasted(span, known) {
+        return Some((CauseWord::CpuQuota, Some(cpu), Evidence::Counted));
+    }
+    // Without the page fault the thread would not have slept.
+    if timeline.in_page_fault(span.thread, span.from_ns) {
+        return Some((CauseWord::PageFault, None, Evidence::Seen));
+    }
+    let left_idle = span.to_ns - span.from_ns <= LONGEST_IDLE_EXIT_NS;
+    left_idle.then_some((CauseWord::IdleExit, Some(cpu), Evidence::Inferred))
 }
 
 /// Whether the kernel counted, at the end of this piece or later, a stop by the CPU quota that can cover the whole piece.
@@ -121,7 +138,76 @@ mod tests {
     use super::*;
     use crate::why::course::Doing;
     use crate::why::threads::Threads;
-    use tailbound_model::{Counter, CounterSeries, Metric, Switches};
+    use tailbound_model::{
+        Counter, CounterSeries, CpuList, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
+    };
+
+    /// The causes of a wait of thread 20 for the idle CPU 1, from 200 to `came`, with a page fault of this length before `came`.
+    fn waits_for_an_idle_cpu(came: i64, fault_ns: u32) -> Vec<(CauseWord, i64, Evidence)> {
+        let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
+        let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
+        let mut events = vec![
+            event(100, switch(20, 0)),
+            event(200, SwitchKind::Wake { thread: 20, by: 0, interrupt: true, packet: false, limit: None }),
+            event(came, switch(0, 20)),
+        ];
+        if fault_ns > 0 {
+            events.push(event(came + 10, SwitchKind::PageFault { thread: 20, ns: fault_ns, disk: true }));
+        }
+        let scope = SwitchScope::Cpus(CpuList([1].into()));
+        let window = (0, came + 100);
+        let seen = [Switches { scope, wakes: true, windows: vec![window], events, ..Switches::default() }];
+        let timeline = Timeline::of(&seen, window);
+        let threads = Threads::default();
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
+        let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
+        let part = Piece { from_ns: 200, to_ns: came, leg: Metric::Turnaround, end: "pong", thread: 20, what };
+        let mut found = Vec::new();
+        waited(&part, (1, Evidence::Seen), &timeline, &known, &mut found);
+        found.iter().map(|s| (s.key.cause, s.low_ns, s.evidence)).collect()
+    }
+
+    #[test]
+    fn the_fair_server_displaces_a_real_time_thread() {
+        let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
+        let switch = |out, into| SwitchKind::Switch { out, into, preempted: true, state: None, limit: None };
+        let cause_with = |served: bool, waits: i32| {
+            let mut events = vec![event(100, switch(20, 30)), event(900, switch(30, 20))];
+            if served {
+                events.insert(1, event(100, SwitchKind::FairServer { thread: 30 }));
+            }
+            let task =
+                |policy: &str| Task { name: "name".into(), policy: policy.parse().ok(), process: None, kernel: false };
+            let tasks = [(20, task("fifo 50")), (21, task("other")), (30, task("other"))].into();
+            let scope = SwitchScope::Cpus(CpuList([1].into()));
+            let seen =
+                [Switches { scope, wakes: true, windows: vec![(0, 1000)], events, tasks, ..Switches::default() }];
+            let timeline = Timeline::of(&seen, (0, 1000));
+            let threads = Threads::of_tasks(&seen);
+            let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
+            let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
+            let part = Piece { from_ns: 100, to_ns: 900, leg: Metric::Turnaround, end: "pong", thread: waits, what };
+            let mut found = Vec::new();
+            waited(&part, (1, Evidence::Seen), &timeline, &known, &mut found);
+            found[0].key.cause
+        };
+        assert_eq!(cause_with(true, 20), CauseWord::FairServer);
+        assert_eq!(cause_with(false, 20), CauseWord::WaitedForCpu);
+        // The thread that waits is a time-sharing thread too.
+        assert_eq!(cause_with(true, 21), CauseWord::WaitedForCpu);
+    }
+
+    #[test]
+    fn an_idle_cpu_takes_a_short_time_to_run_a_thread() {
+        assert_eq!(waits_for_an_idle_cpu(60_200, 0), [(CauseWord::IdleExit, 60_000, Evidence::Inferred)]);
+        assert_eq!(waits_for_an_idle_cpu(1_000_201, 0), []);
+    }
+
+    #[test]
+    fn the_wait_for_an_idle_cpu_within_a_page_fault_belongs_to_the_page_fault() {
+        assert_eq!(waits_for_an_idle_cpu(60_200, 60_200), [(CauseWord::PageFault, 60_000, Evidence::Seen)]);
+        assert_eq!(waits_for_an_idle_cpu(2_000_200, 2_000_200), [(CauseWord::PageFault, 2_000_000, Evidence::Seen)]);
+    }
 
     #[test]
     fn a_quota_and_another_program_cannot_be_told_apart_without_the_threads_of_the_cpu() {

@@ -125,6 +125,10 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::Frozen => format!("the freezer of a control group had stopped the process{end}"),
         CauseWord::CpuQuota => format!("the CPU quota of a control group had stopped {who}"),
         CauseWord::RtThrottled => format!("the limit of real-time run time had stopped {who}"),
+        CauseWord::FairServer => {
+            format!("{who} waited for {cpu}, which the fair server of the kernel gave to {}", by())
+        }
+        CauseWord::IdleExit => format!("{who} was ready, and {cpu} was idle until it ran {thread}"),
         CauseWord::Steal => format!("the hypervisor had {cpu}"),
         CauseWord::OwnWork => format!("{who} ran on {cpu}"),
         CauseWord::Network => {

@@ -229,6 +229,7 @@ fn event(record: &tb_trace) -> Option<SwitchEvent> {
             Some(SwitchKind::Wake { thread: one, by: two, interrupt, packet, limit: cpu_limit(state) })
         }
         TB_TRACE_MOVE => Some(SwitchKind::Moved { thread: one, to: two as u32 }),
+        TB_TRACE_SERVED => Some(SwitchKind::FairServer { thread: one }),
         TB_TRACE_IRQ => interrupted(Interruption::Irq(number)),
         TB_TRACE_VECTOR => interrupted(Interruption::Vector(number)),
         TB_TRACE_SOFTIRQ => interrupted(Interruption::Softirq(number)),

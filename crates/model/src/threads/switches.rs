@@ -236,6 +236,12 @@ pub enum SwitchKind {
         /// Number of the CPU for which the thread waits from then on.
         to: u32,
     },
+    /// The fair server of the kernel (Linux 6.12) chose the thread that got the CPU at this time, although a real-time
+    /// thread may have been ready to run; only recordings by BPF have this event.
+    FairServer {
+        /// Id of the thread that got the CPU.
+        thread: i32,
+    },
     /// An interrupt or a soft interrupt took the CPU; the time of the event is its begin. Interrupts of less than 2 us
     /// are left out. A soft interrupt in which a thread was preempted (PREEMPT_RT) is one event for each time that the
     /// thread had the CPU.

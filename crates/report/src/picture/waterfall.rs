@@ -74,7 +74,13 @@ impl Kind {
     fn of(cause: Option<CauseWord>) -> Kind {
         match cause {
             None => Kind::Unknown,
-            Some(CauseWord::WaitedForCpu | CauseWord::KernelThread | CauseWord::Instrument) => Kind::Wait,
+            Some(
+                CauseWord::WaitedForCpu
+                | CauseWord::KernelThread
+                | CauseWord::Instrument
+                | CauseWord::IdleExit
+                | CauseWord::FairServer,
+            ) => Kind::Wait,
             Some(CauseWord::Irq | CauseWord::Softirq) => Kind::Interrupt,
             Some(
                 CauseWord::Stopped

@@ -65,6 +65,8 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::DeviceQueue => format!("device {by}"),
         CauseWord::Retransmission => "until sent again".to_owned(),
         CauseWord::SocketQueue => "read other datagrams".to_owned(),
+        CauseWord::FairServer => format!("fair server ran {by}"),
+        CauseWord::IdleExit => format!("{cpu} left idle"),
         CauseWord::Steal => "hypervisor had the CPU".to_owned(),
         CauseWord::OwnWork => format!("ran on {cpu}"),
         CauseWord::Network => "with no thread".to_owned(),

@@ -177,7 +177,10 @@ fn topic_lack(load: &LoadSpec, driver: &Description, scripted: bool) -> Option<S
         return Some(format!("the load `{}` runs in real time, and the clock of the trial is scripted", load.run));
     }
     if topic.payload.0 > limit {
-        return Some(format!("the payload of load `{}` is larger than the {limit} B that driver {name} can send", load.run));
+        return Some(format!(
+            "the payload of load `{}` is larger than the {limit} B that driver {name} can send",
+            load.run
+        ));
     }
     if !driver.receives(tailbound_driver::ReceiveMode::Block) {
         return Some(format!(
