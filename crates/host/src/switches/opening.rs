@@ -288,7 +288,7 @@ impl Opened {
         if let Some(tracer) = &mut self.tracer
             && tracer.read(|event| take(Record::Event(event)))
         {
-            take(Record::Missing { at_ns: crate::monotonic_ns(), records: 1 });
+            take(Record::Missing { at_ns: super::kernel_clock::now_ns(), records: 1 });
         }
     }
 
