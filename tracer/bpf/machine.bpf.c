@@ -9,6 +9,7 @@
 // to the files of this directory alone.
 
 #include "kernel.h"
+#include "thread_id.h"
 
 // The members of the kernel's structures that are read; their offsets are relocated.
 struct thread_info {
@@ -102,7 +103,7 @@ struct {
   TYPE(value, u8);
 } threads SEC(".maps");
 
-// Soft interrupts in which a thread was preempted, by thread id.
+// Soft interrupts in which a thread was preempted, by the kernel's thread id.
 struct {
   UINT(type, MAP_HASH);
   UINT(max_entries, 4096);
@@ -229,15 +230,15 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
   }
   if (!is_watched(cpu)) return 0;
   int runnable = (u8)ctx[0] || state == 0;
-  write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, runnable ? throttled(prev) : state_of(prev, state), out, into);
+  write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, runnable ? throttled(prev) : state_of(prev, state), id_of(prev), id_of(next));
   // The fair server (Linux 6.12) lends its run time to the thread that it chooses.
-  if (__builtin_preserve_field_info(next->dl_server, 2) && next->dl_server) write(slot, at_ns, cpu, SERVED, 0, 0, into, 0);
+  if (__builtin_preserve_field_info(next->dl_server, 2) && next->dl_server) write(slot, at_ns, cpu, SERVED, 0, 0, id_of(next), 0);
   return 0;
 }
 
 SEC("tp_btf/sched_waking") int on_waking(u64 *ctx) {
   struct task_struct *task = (void *)ctx[0];
-  s32 thread = task->pid;
+  s32 thread = id_of(task);
   u32 last_cpu = __builtin_preserve_field_info(task->thread_info.cpu, 2) ? task->thread_info.cpu : task->wake_cpu;
   if (!is_watched(last_cpu) && !map_lookup(&threads, &thread)) return 0;
   u32 cpu = this_cpu();
@@ -247,13 +248,13 @@ SEC("tp_btf/sched_waking") int on_waking(u64 *ctx) {
   enum { NET_RX = 3 };
   int hard = slot->irq_ns || slot->vector_ns, interrupt = hard || slot->softirq_ns;
   int packet = !hard && slot->softirq_ns && slot->softirq == NET_RX;
-  write(slot, now_ns(), cpu, WAKE, (interrupt ? BY_INTERRUPT : 0) | (packet ? BY_PACKET : 0), throttled(task), thread, (u32)this_thread());
+  write(slot, now_ns(), cpu, WAKE, (interrupt ? BY_INTERRUPT : 0) | (packet ? BY_PACKET : 0), throttled(task), thread, own_id());
   return 0;
 }
 
 SEC("tp_btf/sched_migrate_task") int on_move(u64 *ctx) {
   struct task_struct *task = (void *)ctx[0];
-  s32 thread = task->pid;
+  s32 thread = id_of(task);
   if (!map_lookup(&threads, &thread)) return 0;
   u32 cpu = this_cpu();
   struct slot *slot = slot_of(cpu);
@@ -328,7 +329,7 @@ VECTOR_POINTS(thermal_apic)
 // Page faults: perf events of software, which the kernel counts when it begins to handle a fault, and when the page is
 // there. They belong to CPUs and not to threads, so that they cost nothing at context switches.
 SEC("perf_event") int on_fault_begin(void *ctx) {
-  u32 thread = (u32)this_thread();
+  s32 thread = own_id();
   if (!map_lookup(&threads, &thread)) return 0;
   u64 at_ns = now_ns();
   map_update(&faults, &thread, &at_ns, 0);
@@ -336,7 +337,8 @@ SEC("perf_event") int on_fault_begin(void *ctx) {
 }
 
 INLINE int fault_end(u8 flags) {
-  u32 thread = (u32)this_thread(), cpu = this_cpu();
+  s32 thread = own_id();
+  u32 cpu = this_cpu();
   u64 *begin = map_lookup(&faults, &thread);
   struct slot *slot = slot_of(cpu);
   if (!begin || !slot) return 0;

@@ -4,6 +4,7 @@
 // and sockets. Only IPv4 without options is followed. See machine.bpf.c for how objects are built.
 
 #include "kernel.h"
+#include "thread_id.h"
 
 // The members of the kernel's structures that are read; their offsets are relocated.
 struct ns_common {
@@ -176,7 +177,7 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
   packet->at_ns = now_ns();
   packet->buffer = (u64)skb;
   packet->cpu = cpu;
-  packet->thread = (u32)this_thread();
+  packet->thread = own_id();
   packet->from = headers.from;
   packet->to = headers.to;
   packet->from_port = headers.from_port;
@@ -240,7 +241,7 @@ INLINE void at_socket(struct receiving *receiving, u32 cpu, const struct sock *s
   packet->at_ns = now_ns();
   packet->buffer = buffer;
   packet->cpu = cpu;
-  packet->thread = (u32)this_thread();
+  packet->thread = own_id();
   packet->namespace = sock->__sk_common.skc_net.net->ns.inum;
   packet->from = 0;
   packet->to = 0;

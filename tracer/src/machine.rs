@@ -90,7 +90,8 @@ impl Machine {
         let mut loader = EbpfLoader::new();
         let half = u64::from(bytes / 2);
         loader.btf(Some(&btf)).map_max_entries("slots", cpus.max(1)).map_max_entries("records", bytes);
-        loader.override_global("wake_at_bytes", &half, true);
+        let namespace = programs::pid_namespace();
+        loader.override_global("wake_at_bytes", &half, true).override_global("pid_namespace", &namespace, true);
         let mut bpf = loader.load(OBJECT).map_err(|e| chain(&e))?;
         let mut map = |name: &str| bpf.take_map(name).ok_or_else(|| format!("the object has no map {name}"));
         let records = RingBuf::try_from(map("records")?).map_err(|e| chain(&e))?;

@@ -56,7 +56,8 @@ impl Packets {
         let mut loader = EbpfLoader::new();
         let half = u64::from(bytes / 2);
         loader.btf(Some(&btf)).map_max_entries("receivers", cpus.max(1)).map_max_entries("packets", bytes);
-        loader.override_global("packets_wake_at_bytes", &half, true);
+        let namespace = programs::pid_namespace();
+        loader.override_global("packets_wake_at_bytes", &half, true).override_global("pid_namespace", &namespace, true);
         let mut bpf = loader.load(OBJECT).map_err(|e| chain(&e))?;
         let mut map = |name: &str| bpf.take_map(name).ok_or_else(|| format!("the object has no map {name}"));
         let records = RingBuf::try_from(map("packets")?).map_err(|e| chain(&e))?;

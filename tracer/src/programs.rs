@@ -63,6 +63,16 @@ pub fn permitted() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Number of the PID namespace of this process (`pid_namespace` of the C files): 0 for the first one, whose thread ids are
+/// the kernel's own, and if the number is not known.
+pub fn pid_namespace() -> u32 {
+    /// Number of the first PID namespace (linux/proc_ns.h).
+    const FIRST: u32 = 0xeffffffc;
+    let link = std::fs::read_link("/proc/self/ns/pid").ok();
+    let number = link.and_then(|link| link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
+    number.filter(|number| *number != FIRST).unwrap_or(0)
+}
+
 /// Text of an error with its causes.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -228,7 +228,7 @@ fn read(record: &Record, faults: &SampleFaults, quantiles: &[Quantile]) -> Resul
     let with_answers: Vec<usize> = with_answers.collect();
     // The search for incidents reads a long trial three times on one thread, which the passes leave idle on other CPUs.
     let (incidents, passes) = parallel::both(
-        || why::facts(record, &with_answers),
+        || why::facts(record, &with_answers, &clocks),
         || -> Result<_, PassError> {
             let whole = read(None)?;
             Ok((whole, record.manifest.plan.report.range.map(|range| read(Some(range))).transpose()?))

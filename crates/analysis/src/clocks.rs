@@ -8,9 +8,9 @@
 use crate::parallel;
 use crate::pass_error::PassError;
 use std::collections::BTreeMap;
-use tailbound_model::{NO_TIME, Nanos, Severity, Warning};
-use tailbound_record::{Columns, Record, RecordError, SlotBatch, TrialRecord};
-use tailbound_stats::{ClockBounds, NoBounds, TwoClocks};
+use tailbound_model::{Nanos, Severity, Warning};
+use tailbound_record::{NoClockBounds, Record, TrialRecord};
+use tailbound_stats::{ClockBounds, NoBounds};
 
 /// Name of the end whose clock is used for all times in a report.
 pub(crate) const OWN: &str = "ping";
@@ -38,16 +38,7 @@ pub(crate) struct Bounded {
 /// Trials whose two ends have different clocks, by trial id: the bounds of the difference between the clocks, or the
 /// reason why there are no bounds.
 #[derive(Debug, Default)]
-pub(crate) struct Clocks(BTreeMap<usize, Result<Bounded, NoLegs>>);
-
-/// Reason why the legs of a trial's round trips are unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct NoLegs {
-    why: NoBounds,
-    /// The first message whose times are not possible within the bounds of the clock difference that follow from the
-    /// earlier messages: time of the message after slot 0, and smallest possible distance from the bounds, both in ns.
-    parted: Option<(i64, i64)>,
-}
+pub(crate) struct Clocks(BTreeMap<usize, Result<Bounded, NoClockBounds>>);
 
 /// True if the timestamps of `end` come from another clock than the timestamps of the end [`OWN`], whose clock the
 /// report uses.
@@ -80,7 +71,7 @@ impl Clocks {
     pub fn of(record: &Record, trials: &[usize]) -> Result<Clocks, PassError> {
         let two: Vec<usize> = trials.iter().copied().filter(|id| apart_in(record, *id, "pong")).collect();
         let read = |trial: &usize| {
-            let bounds = of_trial(record, *trial).map_err(|error| PassError { trial: Some(*trial), error })?;
+            let bounds = record.clock_bounds(*trial).map_err(|error| PassError { trial: Some(*trial), error })?;
             let kernel_ns = [OWN, "pong"].map(|end| kernel_width(record, *trial, end));
             Ok((*trial, bounds.map(|clocks| Bounded { clocks, kernel_ns })))
         };
@@ -104,7 +95,7 @@ impl Clocks {
     /// True if one of the clocks was stepped or changed its speed while the trial ran. It is not known which clock, so
     /// no figure of the trial can be trusted.
     pub fn parted(&self, trial: usize) -> bool {
-        matches!(self.0.get(&trial), Some(Err(NoLegs { why: NoBounds::Crossed, .. })))
+        matches!(self.0.get(&trial), Some(Err(NoClockBounds { why: NoBounds::Crossed, .. })))
     }
 
     /// Warnings about the clocks of trials whose two ends have different clocks.
@@ -113,7 +104,7 @@ impl Clocks {
     }
 }
 
-fn warning(no: &NoLegs) -> Warning {
+fn warning(no: &NoClockBounds) -> Warning {
     match no.why {
         NoBounds::Crossed => {
             let moment = no.parted.map_or(String::new(), |(at, by)| {
@@ -134,73 +125,4 @@ fn warning(no: &NoLegs) -> Warning {
             Warning::new("clocks_unbounded", Severity::Warning, text, "")
         }
     }
-}
-
-fn of_trial(record: &Record, trial: usize) -> Result<Result<ClockBounds, NoLegs>, RecordError> {
-    let mut two = TwoClocks::default();
-    let mut parted = None;
-    let t0 = record.manifest.trials.iter().find(|t| t.id == trial).and_then(|t| t.t0_ns).filter(|t0| *t0 != 0);
-    let mut begin = t0;
-    record.scan(trial, &Columns::of_clocks(), &mut |batch| {
-        begin = begin.or_else(|| batch.send_begin_ns.iter().copied().find(|t| *t != NO_TIME));
-        if parted.is_none() {
-            let before = two.clone();
-            feed(&mut two, batch, 0..batch.len());
-            if crossed(&mut two) {
-                parted = Some(moment(before, batch, begin.unwrap_or(0)));
-            }
-        }
-    })?;
-    Ok(match parted {
-        Some(parted) => Err(NoLegs { why: NoBounds::Crossed, parted }),
-        None => two.bounds().map_err(|why| NoLegs { why, parted: None }),
-    })
-}
-
-fn feed(two: &mut TwoClocks, batch: &SlotBatch, rows: std::ops::Range<usize>) {
-    for i in rows {
-        let [sent, came] = [batch.send_begin_ns[i], batch.echo_in_ns[i]];
-        if sent != NO_TIME && came != NO_TIME {
-            two.there(sent, came);
-        }
-        // An answer may arrive before the call that sends it has returned.
-        let [answered, received] = [batch.echo_begin_ns[i], batch.receive_ns[i]];
-        if answered != NO_TIME && received != NO_TIME {
-            two.back(answered, received);
-        }
-    }
-}
-
-fn crossed(two: &mut TwoClocks) -> bool {
-    two.bounds() == Err(NoBounds::Crossed)
-}
-
-/// Finds, by bisection, the first message in a batch of rows whose times are not possible within the bounds of the
-/// clock difference that follow from the earlier messages. Returns the time from `begin` until this message was sent,
-/// and its distance from the bounds, both in ns.
-fn moment(before: TwoClocks, batch: &SlotBatch, begin: i64) -> Option<(i64, i64)> {
-    let first = |rows: usize| {
-        let mut two = before.clone();
-        feed(&mut two, batch, 0..rows);
-        two
-    };
-    let (mut fits, mut not) = (0, batch.len());
-    while not - fits > 1 {
-        let middle = fits + (not - fits) / 2;
-        if crossed(&mut first(middle)) { not = middle } else { fits = middle }
-    }
-    let i = not.checked_sub(1)?;
-    let sent = batch.send_begin_ns[i];
-    let by = first(fits).bounds().ok().and_then(|bounds| {
-        let beyond = |difference: i64, [low, high]: [i64; 2]| [low - difference, difference - high];
-        let came = batch.echo_in_ns[i].wrapping_sub(sent);
-        let [short, _] = beyond(came, bounds.offset_ns(sent));
-        let received = batch.receive_ns[i];
-        let [_, long] = match received != NO_TIME && batch.echo_begin_ns[i] != NO_TIME {
-            true => beyond(batch.echo_begin_ns[i].wrapping_sub(received), bounds.offset_ns(received)),
-            false => [0, 0],
-        };
-        Some(short.max(long)).filter(|by| *by > 0)
-    });
-    (sent != NO_TIME).then(|| (sent - begin, by.unwrap_or(0)))
 }

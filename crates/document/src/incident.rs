@@ -57,8 +57,24 @@ pub struct IncidentReport {
     /// Course of the latest message; only for the ten worst incidents of a condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waterfall: Option<WaterfallReport>,
+    /// How exactly the times of the pong are known; absent if both ends have the same clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_clock: Option<OtherClock>,
     /// Description of the incident in sentences.
     pub text: String,
+}
+
+/// How exactly the times of a pong are known whose clock is not the clock of the ping.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherClock {
+    /// Width of the bounds of the difference between the clocks during the incident, ns; absent if the pong is not
+    /// followed. Entries of the ledger that lie between events of both clocks have ranges because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width_ns: Option<i64>,
+    /// Reason why the pong is not followed, in words without a full stop: the whole round trip is one part of the way
+    /// then. Absent if the pong is followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_followed: Option<String>,
 }
 
 /// A part of the excess of an incident, with its cause.

@@ -11,6 +11,11 @@ pub struct WaterfallReport {
     pub legs: Vec<LegSpan>,
     /// The time spans of the message, in the order of time. Together they cover all legs.
     pub spans: Vec<HopSpan>,
+    /// Smallest and largest time by which all time spans at the pong can have been later than shown, ns (negative:
+    /// earlier); present only if the pong has another clock and is followed. The lengths of time spans within the pong do
+    /// not depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pong_shift_ns: Option<[i64; 2]>,
 }
 
 /// A part of the way of a message.
@@ -80,7 +85,8 @@ pub enum Hop {
     Turnaround,
     /// Place of the message: its answer is on the way back, with no thread of an end.
     WayBack,
-    /// Place of the message: between the ends and in the pong; only if the ends have different clocks.
+    /// Place of the message: between the ends and in the pong; only if the ends have different clocks and
+    /// the pong is not followed.
     AwayFromPing,
     /// Place of the message: its answer is at the thread of the ping that receives it.
     PingReceiver,

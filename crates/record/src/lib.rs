@@ -14,6 +14,7 @@
 
 mod cells;
 mod check;
+mod clock_bounds;
 mod columns;
 mod echoes;
 mod error;
@@ -30,6 +31,7 @@ mod until;
 mod writer;
 
 pub use cells::{EchoCells, SenderCells, SlotClock};
+pub use clock_bounds::NoClockBounds;
 pub use error::RecordError;
 pub use events::{Event, EventLine};
 pub use incidents::{Ordinary, TrialIncidents};

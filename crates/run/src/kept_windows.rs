@@ -27,7 +27,22 @@ pub(crate) fn kept_windows(found: Option<&TrialIncidents>, matched: Option<&Matc
     let spans = matched.into_iter().chain(ordinary);
     let spans = spans.chain(worst.iter().map(|i| (i.begin_ns, i.end_ns)));
     let widened = |(begin, end): (i64, i64)| (begin.saturating_sub(BEFORE_NS), end.saturating_add(AFTER_NS));
-    let mut spans: Vec<(usize, (i64, i64))> = spans.map(widened).enumerate().collect();
+    apart(spans.map(widened))
+}
+
+/// The same time spans for an agent whose clock is ahead of the clock of the ping by `ahead_ns` (minimum and maximum) at a
+/// time of the ping's clock. Each time span of the result contains the whole time span, whatever the difference is.
+pub(crate) fn in_other_clock(windows: &[(i64, i64)], ahead_ns: impl Fn(i64) -> [i64; 2]) -> Vec<(i64, i64)> {
+    let converted = |&(begin, end): &(i64, i64)| {
+        let ([least, _], [_, most]) = (ahead_ns(begin), ahead_ns(end));
+        (begin.saturating_add(least), end.saturating_add(most))
+    };
+    apart(windows.iter().map(converted))
+}
+
+/// Joins time spans that overlap. The result has the order of importance, in which the time spans are given.
+fn apart(spans: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    let mut spans: Vec<(usize, (i64, i64))> = spans.enumerate().collect();
     spans.sort_by_key(|(_, (begin, _))| *begin);
     let mut apart: Vec<(usize, (i64, i64))> = Vec::new();
     for (rank, (begin, end)) in spans {
@@ -81,6 +96,16 @@ mod tests {
         let windows = |incidents: &[(i64, i64)]| kept_windows(Some(&found(incidents, &[99 * MS])), None);
         assert_eq!(windows(&[(100 * MS, MS)]), [(97 * MS, 101 * MS + 500_000)]);
         assert_eq!(windows(&[]), []);
+    }
+
+    #[test]
+    fn time_spans_of_another_clock_contain_all_that_is_possible() {
+        // The most important time span comes first; two time spans touch because the difference is not known exactly.
+        let windows = [(9 * MS, 10 * MS), (MS, 2 * MS), (2 * MS + 50, 3 * MS)];
+        let ahead_ns = |at_ns: i64| [7_000_000_000 - 30, 7_000_000_000 + 40 + at_ns / MS];
+        let at = |ns: i64| 7_000_000_000 + ns;
+        let expected = [(at(9 * MS - 30), at(10 * MS + 50)), (at(MS - 30), at(3 * MS + 43))];
+        assert_eq!(in_other_clock(&windows, ahead_ns), expected);
     }
 
     #[test]

@@ -85,5 +85,5 @@ pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};
 pub use split_mix::SplitMix64;
 pub use tail::{FARTHEST, NotApplicable, Peaks, ReturnLevel, TailEstimate, tail_estimate};
-pub use two_clocks::{ClockBounds, NoBounds, TwoClocks};
+pub use two_clocks::{ClockBounds, ClockLine, NoBounds, TwoClocks};
 pub use warm_up::{BlockMedians, WarmUp};

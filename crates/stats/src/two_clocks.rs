@@ -36,6 +36,16 @@ pub struct ClockBounds {
     corners: Vec<(f64, f64)>,
 }
 
+/// One pair of offset and drift between two clocks that the bounds permit: it converts every time of one clock to the
+/// other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockLine {
+    origin: (i64, i64),
+    offset_ns: f64,
+    /// Rate by which clock B runs faster than clock A, ns per s.
+    drift: f64,
+}
+
 /// Reason why the difference between two clocks has no bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoBounds {
@@ -122,6 +132,67 @@ impl ClockBounds {
         let [low, high] = self.at_a_ns(at_b_ns);
         [high, low].map(|at| received_a_ns.wrapping_sub(at))
     }
+}
+
+impl ClockBounds {
+    /// The line at the centre of the region of possible pairs.
+    pub fn middle(&self) -> ClockLine {
+        self.line(centre(&self.corners))
+    }
+
+    /// The lines at the borders of the region: those with the smallest and the largest offset at each of these times of
+    /// clock A (ns), and those with the smallest and the largest drift. No line is in the result twice.
+    pub fn extremes(&self, at_a_ns: impl Iterator<Item = i64>) -> Vec<ClockLine> {
+        let seconds = at_a_ns.map(|at| at.wrapping_sub(self.origin.0) as f64 / 1e9);
+        let by_offset = seconds.map(|time| (1.0, time));
+        let mut found: Vec<(f64, f64)> = Vec::new();
+        for (of_offset, of_drift) in by_offset.chain([(0.0, 1.0)]) {
+            let value = |corner: &&(f64, f64)| of_offset * corner.0 + of_drift * corner.1;
+            let by_value = |a: &&(f64, f64), b: &&(f64, f64)| value(a).total_cmp(&value(b));
+            let ends = [self.corners.iter().min_by(by_value), self.corners.iter().max_by(by_value)];
+            for corner in ends.into_iter().flatten().filter(|corner| !found.contains(corner)).collect::<Vec<_>>() {
+                found.push(*corner);
+            }
+        }
+        found.into_iter().map(|corner| self.line(corner)).collect()
+    }
+
+    fn line(&self, (offset_ns, drift): (f64, f64)) -> ClockLine {
+        ClockLine { origin: self.origin, offset_ns, drift }
+    }
+}
+
+impl ClockLine {
+    /// Time that clock A shows when clock B shows `at_b_ns`, ns. Later times of clock B are never earlier times of clock A.
+    pub fn at_a_ns(&self, at_b_ns: i64) -> i64 {
+        let since = at_b_ns.wrapping_sub(self.origin.0).wrapping_sub(self.origin.1) as f64;
+        let at = (since - self.offset_ns) / (1.0 + self.drift / 1e9);
+        (at.round() as i64).wrapping_add(self.origin.0)
+    }
+
+    /// Time that clock B shows when clock A shows `at_a_ns`, ns.
+    pub fn at_b_ns(&self, at_a_ns: i64) -> i64 {
+        let since = at_a_ns.wrapping_sub(self.origin.0) as f64;
+        let ahead = since * self.drift / 1e9 + self.offset_ns;
+        (ahead.round() as i64).wrapping_add(self.origin.1).wrapping_add(at_a_ns)
+    }
+}
+
+/// Centre of the area of a convex polygon; of a polygon without an area, the mean of its corners.
+fn centre(corners: &[(f64, f64)]) -> (f64, f64) {
+    let count = corners.len().max(1) as f64;
+    let mean = corners.iter().fold((0.0, 0.0), |sum, c| (sum.0 + c.0 / count, sum.1 + c.1 / count));
+    // Seen from the mean, so that the products stay exact enough.
+    let seen = |n: usize| (corners[n].0 - mean.0, corners[n].1 - mean.1);
+    let (mut area, mut sum) = (0.0, (0.0, 0.0));
+    for n in 0..corners.len() {
+        let (a, b) = (seen(n), seen((n + 1) % corners.len()));
+        let twice = a.0 * b.1 - a.1 * b.0;
+        area += twice;
+        sum = (sum.0 + (a.0 + b.0) * twice, sum.1 + (a.1 + b.1) * twice);
+    }
+    let within = (mean.0 + sum.0 / (3.0 * area), mean.1 + sum.1 / (3.0 * area));
+    if within.0.is_finite() && within.1.is_finite() { within } else { mean }
 }
 
 fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {

@@ -27,8 +27,15 @@ pub(crate) struct Timelines(Vec<((i64, i64), Timeline)>);
 impl Timelines {
     pub fn of(seen: &[Switches]) -> Timelines {
         let Some((first, others)) = seen.split_first() else { return Timelines(Vec::new()) };
-        let in_all = |span: &&(i64, i64)| others.iter().all(|s| s.windows.contains(span));
-        Timelines(first.windows.iter().filter(in_all).map(|span| (*span, Timeline::of(seen, *span))).collect())
+        let common = |span: &(i64, i64)| {
+            others.iter().try_fold(*span, |(begin, end), s| {
+                // The time spans of an agent with another clock are longer, because its clock is known within bounds only.
+                let other = s.windows.iter().find(|(from, to)| *from < end && begin < *to)?;
+                Some((begin.max(other.0), end.min(other.1)))
+            })
+        };
+        let spans = first.windows.iter().filter_map(common);
+        Timelines(spans.map(|span| (span, Timeline::of(seen, span))).collect())
     }
 
     /// The timeline with events for the whole time between two times.
@@ -145,6 +152,25 @@ impl Ledger {
         ledger
     }
 
+    /// Widens the entries so that they hold what each of these ledgers of the same incident says, which were computed
+    /// with other possible differences between the clocks of the ends.
+    pub fn widened(mut self, others: &[&Ledger], excess_ns: i64) -> Ledger {
+        for other in others {
+            for entry in &mut self.entries {
+                let same = other.entries.iter().find(|e| e.key == entry.key);
+                entry.low_ns = entry.low_ns.min(same.map_or(0, |e| e.low_ns));
+                entry.high_ns = entry.high_ns.max(same.map_or(0, |e| e.high_ns));
+                entry.evidence = entry.evidence.max(same.map_or(entry.evidence, |e| e.evidence));
+            }
+            let is_new = |e: &&Entry| !self.entries.iter().any(|known| known.key == e.key);
+            let new: Vec<Entry> = other.entries.iter().filter(is_new).cloned().collect();
+            self.entries.extend(new.into_iter().map(|e| Entry { low_ns: 0, spans: Vec::new(), ..e }));
+            self.not_seen_ns = self.not_seen_ns.max(other.not_seen_ns);
+        }
+        self.close(excess_ns);
+        self
+    }
+
     /// Subtracts what `messages` ordinary messages spend on the same causes and legs.
     fn subtract(&mut self, usual: &Usual, messages: i64) {
         for ((leg, cause), mean) in &usual.causes {
@@ -158,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// Leaves out small shares and computes what remains. A message that spends less than the mean on its usual causes
+    /// Leaves out small shares. A message that spends less than the mean on its usual causes
     /// leaves shares that exceed the excess, by `usual_ns` at most; this is taken from what says only where time passed,
     /// then from the smallest shares.
     fn finish(&mut self, excess_ns: i64, usual_ns: i64) {
@@ -175,6 +201,11 @@ impl Ledger {
         // No cause has more than the whole excess.
         self.entries.iter_mut().for_each(|e| e.high_ns = e.high_ns.min(excess_ns).max(e.low_ns));
         self.entries.retain(|e| e.high_ns > least);
+        self.close(excess_ns);
+    }
+
+    /// Sorts the entries and computes what remains.
+    fn close(&mut self, excess_ns: i64) {
         self.entries.sort_by_key(|e| std::cmp::Reverse((e.low_ns, e.high_ns)));
         self.unexplained_ns = excess_ns - self.entries.iter().map(|e| e.low_ns).sum::<i64>();
         self.inconsistent = self.unexplained_ns < -TOLERANCE_NS.max((excess_ns as f64 * TOLERANCE) as i64);

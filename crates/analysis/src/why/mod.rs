@@ -11,6 +11,7 @@ mod drops;
 mod hops;
 mod interruptions;
 mod ledger;
+mod other_clock;
 mod passage;
 mod recordings;
 mod remaining;
@@ -25,19 +26,21 @@ mod walk;
 mod waterfall;
 mod words;
 
-use crate::clocks;
+use crate::clocks::Clocks;
 use crate::parallel;
 use crate::pass_error::PassError;
 use crate::why::drops::Drops;
 use crate::why::ledger::{Entry, Ledger, Timelines, Usual};
+use crate::why::other_clock::{Pong, View, is_of_ping, kernel_cpu};
 use crate::why::share::Circumstances;
-use crate::why::stamps::{Read, Wanted};
+use crate::why::stamps::{Read, Stamps, Wanted};
 use crate::why::threads::Threads;
+use std::collections::BTreeMap;
 use std::ops::Range;
-use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report};
+use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, WaterfallReport};
 use tailbound_model::{Attribution, SwitchScope, Switches};
 use tailbound_record::{Manifest, Record, TrialIncidents};
-use tailbound_stats::{Incident, Misses};
+use tailbound_stats::{ClockLine, Incident, Misses};
 
 /// Largest number of incidents of a condition that the report contains.
 const MOST_INCIDENTS: usize = 100;
@@ -48,6 +51,8 @@ pub(crate) struct TrialFacts {
     found: Option<TrialIncidents>,
     /// Runs of late and lost messages; without any answer, all messages are lost or not sent.
     misses: Misses,
+    /// How the times of the pong relate to those of the ping. In `read` and `seen` they are in the clock of the pong.
+    pong: Pong,
     read: Read,
     /// Rows of the messages in `read.times`.
     rows: Vec<Range<u64>>,
@@ -64,12 +69,12 @@ struct Explained {
 }
 
 /// Finds the incidents of trials with answers, and reads everything that describes them.
-pub(crate) fn facts(record: &Record, trials: &[usize]) -> Result<Vec<TrialFacts>, PassError> {
+pub(crate) fn facts(record: &Record, trials: &[usize], clocks: &Clocks) -> Result<Vec<TrialFacts>, PassError> {
     let plan = &record.manifest.plan;
     let condition = |id: usize| plan.trials.iter().find(|t| t.id == id).map(|t| &plan.conditions[t.condition].spec);
     parallel::all(trials, |&trial| {
         let period_ns = condition(trial).and_then(|spec| spec.rate.period()).map(|p| p.0);
-        facts_of(record, trial, period_ns).map_err(|error| PassError { trial: Some(trial), error })
+        facts_of(record, trial, period_ns, clocks).map_err(|error| PassError { trial: Some(trial), error })
     })
 }
 
@@ -109,6 +114,7 @@ fn facts_of(
     record: &Record,
     trial: usize,
     period_ns: Option<i64>,
+    clocks: &Clocks,
 ) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
     let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
@@ -126,16 +132,19 @@ fn facts_of(
             wanted.messages.extend(found.ordinary.iter().map(|o| o.row));
         }
     }
-    let one_clock = !clocks::apart_in(record, trial, "pong");
-    let seen = seen(record, trial, one_clock);
+    let (seen, pong) = seen(record, trial, clocks);
     if let (Some(found), Ok(_)) = (&found, &seen) {
         wanted.times = remaining::rows(found, period_ns);
     }
     let read = match wanted.messages.is_empty() && !any_lost {
         true => Read::default(),
-        false => stamps::read(record, trial, &wanted, one_clock, &Drops::of(seen.as_deref().unwrap_or_default()))?,
+        false => {
+            let messages = BTreeMap::new();
+            let view = Pong::view(pong.middle().as_ref(), seen.as_deref().unwrap_or_default(), &messages);
+            stamps::read(record, trial, &wanted, pong.is_followed(), &Drops::of(&view.seen))?
+        }
     };
-    Ok(TrialFacts { trial, found, misses, read, rows: wanted.times, seen })
+    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen })
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -144,12 +153,17 @@ fn rows(incident: &Incident) -> impl Iterator<Item = u64> {
 }
 
 /// Reads the recorded events of a trial; the error is the reason why there are none.
-fn seen(record: &Record, trial: usize, one_clock: bool) -> Result<Vec<Switches>, String> {
+fn seen(record: &Record, trial: usize, clocks: &Clocks) -> (Result<Vec<Switches>, String>, Pong) {
     let seen: Result<Vec<Switches>, _> = record.switches(trial).into_iter().collect();
-    let mut seen = seen.map_err(|e| e.to_string())?;
-    if !one_clock {
-        // Threads of another kernel have other ids, and their events have times of another clock.
-        seen.retain(|s| s.ends.iter().any(|end| end == clocks::OWN));
+    let pong = Pong::of(clocks, trial, seen.as_deref().unwrap_or_default());
+    let usable = seen.map_err(|e| e.to_string()).and_then(|seen| usable(record, trial, seen, &pong));
+    (usable, pong)
+}
+
+/// The events that can be used; the error is the reason why there are none.
+fn usable(record: &Record, trial: usize, mut seen: Vec<Switches>, pong: &Pong) -> Result<Vec<Switches>, String> {
+    if !pong.is_followed() {
+        seen.retain(is_of_ping);
     }
     let refused = seen.iter().find_map(|s| match &s.scope {
         SwitchScope::Nothing(why) => Some(format!("events could not be recorded: {why}")),
@@ -168,59 +182,120 @@ fn seen(record: &Record, trial: usize, one_clock: bool) -> Result<Vec<Switches>,
     }
 }
 
+impl TrialFacts {
+    /// All events and times in the clock of the ping, if those of the pong are converted with this line.
+    fn view(&self, line: Option<&ClockLine>) -> View<'_> {
+        Pong::view(line, self.seen.as_deref().unwrap_or_default(), &self.read.messages)
+    }
+}
+
+/// The recorded events of a trial as one possible conversion of the pong's times shows them.
+struct Sight<'a> {
+    found: &'a TrialIncidents,
+    messages: &'a BTreeMap<u64, Stamps>,
+    known: Circumstances<'a>,
+    timelines: Timelines,
+    usual: Usual,
+}
+
+impl<'a> Sight<'a> {
+    fn of(found: &'a TrialIncidents, view: &'a View, known: Circumstances<'a>) -> Sight<'a> {
+        let timelines = Timelines::of(&view.seen);
+        let ordinary = found.ordinary.iter().filter_map(|o| view.messages.get(&o.row));
+        let usual = Usual::of(ordinary, &timelines, &known);
+        Sight { found, messages: &view.messages, known, timelines, usual }
+    }
+
+    fn ledger(&self, incident: &Incident) -> Ledger {
+        let usual = (&self.usual, self.found.rule.median_ns);
+        Ledger::of(incident, self.messages, &self.timelines, &self.known, usual)
+    }
+
+    fn course(&self, incident: &Incident, pong: &Pong) -> Option<WaterfallReport> {
+        let stamps = self.messages.get(&incident.worst.1)?;
+        let timeline = self.timelines.covering(stamps.due_ns, stamps.received_ns);
+        let waterfall = waterfall::waterfall(stamps, timeline, &self.known, &self.usual);
+        let pong_shift_ns = pong.shift_ns((stamps.due_ns, stamps.received_ns));
+        Some(WaterfallReport { pong_shift_ns, ..waterfall })
+    }
+}
+
+/// The ledgers of the incidents of a trial with an excess, in their order; none if no events were recorded. If the pong
+/// has another clock, each ledger holds what every possible difference between the clocks gives.
+fn ledgers(report: &Report, facts: &TrialFacts, sight: &Sight, spans: &[(i64, i64)]) -> Vec<Option<Ledger>> {
+    let worst = || sight.found.found.worst.iter();
+    if facts.seen.is_err() {
+        return worst().map(|_| None).collect();
+    }
+    let of = |sight: &Sight| -> Vec<Ledger> { worst().map(|incident| sight.ledger(incident)).collect() };
+    let lines = facts.pong.extremes(spans.iter().flat_map(|(begin, end)| [*begin, *end]));
+    let other = |line: &ClockLine| {
+        let view = facts.view(Some(line));
+        let threads = Threads::of(report, facts.trial, &view.seen, &facts.pong);
+        let known = Circumstances { threads: &threads, seen: &view.seen, incidents: spans };
+        of(&Sight::of(sight.found, &view, known))
+    };
+    let others: Vec<Vec<Ledger>> = lines.iter().map(other).collect();
+    let widened = |(n, (incident, ledger)): (usize, (&Incident, Ledger))| {
+        let others: Vec<&Ledger> = others.iter().map(|of_line| &of_line[n]).collect();
+        (incident.excess_ns > 0).then(|| ledger.widened(&others, incident.excess_ns))
+    };
+    worst().zip(of(sight)).enumerate().map(widened).collect()
+}
+
 /// The incidents of a trial with their ledgers.
 fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explained> {
     let Some(found) = &facts.found else { return Vec::new() };
-    let only = clocks::apart_in(record, facts.trial, "pong").then_some(clocks::OWN);
-    let seen = facts.seen.as_deref().unwrap_or_default();
-    let threads = Threads::of(report, facts.trial, seen, only);
+    let view = facts.view(facts.pong.middle().as_ref());
+    let threads = Threads::of(report, facts.trial, &view.seen, &facts.pong);
     let spans: Vec<(i64, i64)> = found.found.worst.iter().map(|i| (i.begin_ns, i.end_ns)).collect();
-    let known = Circumstances { threads: &threads, seen, incidents: &spans };
-    let timelines = Timelines::of(seen);
-    let ordinary = found.ordinary.iter().filter_map(|o| facts.read.messages.get(&o.row));
-    let usual = Usual::of(ordinary, &timelines, &known);
+    let known = Circumstances { threads: &threads, seen: &view.seen, incidents: &spans };
+    let sight = Sight::of(found, &view, known);
     let t0_ns = record.manifest.trials.iter().find(|t| t.id == facts.trial).and_then(|t| t.t0_ns);
     // No trial has more of the incidents that are described.
     let mut ranks: Vec<_> = found.found.worst.iter().map(|i| std::cmp::Reverse(rank(i, found.slots))).collect();
     ranks.sort_unstable();
     ranks.truncate(INCIDENTS_DESCRIBED);
     let last = ranks.last().map(|last| last.0);
-    let course = |incident: &Incident| {
-        let stamps = facts.read.messages.get(&incident.worst.1)?;
-        let timeline = timelines.covering(stamps.due_ns, stamps.received_ns);
-        Some(waterfall::waterfall(stamps, timeline, &known, &usual))
-    };
-    let one = |incident: &Incident| {
-        let ledger = || Ledger::of(incident, &facts.read.messages, &timelines, &known, (&usual, found.rule.median_ns));
-        let ledger = (facts.seen.is_ok() && incident.excess_ns > 0).then(ledger);
+    let one = |(incident, ledger): (&Incident, Option<Ledger>)| {
         // An incident of which nothing was recorded has no ledger.
         let ledger = ledger.filter(|l| l.not_seen_ns < incident.excess_ns);
-        let without = ledger.is_none() && incident.excess_ns > 0;
-        let no_ledger = without.then(|| why_no_ledger(&facts.seen, (incident.begin_ns, incident.end_ns)).to_owned());
-        let worst = facts.read.messages.get(&incident.worst.1);
-        let mut one = IncidentReport {
-            trial: facts.trial,
-            begin_ns: incident.begin_ns,
-            end_ns: incident.end_ns,
-            late: incident.late,
-            lost: incident.lost,
-            worst_slot: worst.map_or(incident.worst.1, |stamps| stamps.slot),
-            worst_ns: incident.worst.0,
-            leg: worst.and_then(|stamps| usual.worst_leg(stamps)).map(|leg| words::leg_key(leg).to_owned()),
-            excess_ns: incident.excess_ns,
-            sustained: is_sustained(incident, found.slots),
-            unexplained_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.unexplained_ns),
-            not_seen_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.not_seen_ns),
-            inconsistent: ledger.as_ref().is_some_and(|l| l.inconsistent),
-            ledger: ledger.as_ref().map(|l| l.entries.iter().map(|e| entry(e, &threads)).collect()),
-            waterfall: (Some(rank(incident, found.slots)) >= last).then(|| course(incident)).flatten(),
-            no_ledger,
-            text: String::new(),
-        };
-        one.text = words::text(&one, t0_ns);
-        Explained { report: one, rows: incident.rows, entries: ledger.map_or(Vec::new(), |l| l.entries) }
+        let with_course = Some(rank(incident, found.slots)) >= last;
+        let mut report = described(facts, incident, ledger.as_ref(), &sight);
+        report.waterfall = with_course.then(|| sight.course(incident, &facts.pong)).flatten();
+        report.text = words::text(&report, t0_ns);
+        Explained { report, rows: incident.rows, entries: ledger.map_or(Vec::new(), |l| l.entries) }
     };
-    found.found.worst.iter().map(one).collect()
+    let ledgers = ledgers(report, facts, &sight, &spans);
+    found.found.worst.iter().zip(ledgers).map(one).collect()
+}
+
+/// The report of one incident, without its picture and its text.
+fn described(facts: &TrialFacts, incident: &Incident, ledger: Option<&Ledger>, sight: &Sight) -> IncidentReport {
+    let span = (incident.begin_ns, incident.end_ns);
+    let without = ledger.is_none() && incident.excess_ns > 0;
+    let seen = facts.seen.as_ref().map(|_| sight.known.seen);
+    let worst = sight.messages.get(&incident.worst.1);
+    IncidentReport {
+        trial: facts.trial,
+        begin_ns: incident.begin_ns,
+        end_ns: incident.end_ns,
+        late: incident.late,
+        lost: incident.lost,
+        worst_slot: worst.map_or(incident.worst.1, |stamps| stamps.slot),
+        worst_ns: incident.worst.0,
+        leg: worst.and_then(|stamps| sight.usual.worst_leg(stamps)).map(|leg| words::leg_key(leg).to_owned()),
+        excess_ns: incident.excess_ns,
+        sustained: is_sustained(incident, sight.found.slots),
+        unexplained_ns: ledger.map_or(incident.excess_ns, |l| l.unexplained_ns),
+        not_seen_ns: ledger.map_or(incident.excess_ns, |l| l.not_seen_ns),
+        inconsistent: ledger.is_some_and(|l| l.inconsistent),
+        ledger: ledger.map(|l| l.entries.iter().map(|e| entry(e, sight.known.threads)).collect()),
+        waterfall: None,
+        no_ledger: without.then(|| why_no_ledger(seen, span).to_owned()),
+        other_clock: facts.pong.report(span),
+        text: String::new(),
+    }
 }
 
 /// Whether an incident contains more than a tenth of the slots of its trial.
@@ -234,7 +309,7 @@ fn rank(incident: &Incident, slots: u64) -> (bool, i64, u64) {
 }
 
 /// Reason why an incident from `begin` to `end` has no ledger.
-fn why_no_ledger(seen: &Result<Vec<Switches>, String>, (begin, end): (i64, i64)) -> &str {
+fn why_no_ledger<'a>(seen: Result<&'a [Switches], &'a String>, (begin, end): (i64, i64)) -> &'a str {
     let seen = match seen {
         Ok(seen) => seen,
         Err(reason) => return reason,
@@ -253,7 +328,7 @@ fn entry(entry: &Entry, threads: &Threads) -> LedgerEntry {
         cause: key.cause,
         leg: words::leg_key(key.leg).into(),
         end: Some(key.end.to_owned()),
-        cpu: key.cpu,
+        cpu: key.cpu.map(kernel_cpu),
         thread: key.thread.and_then(|tid| threads.name(tid)),
         by: key.by.clone(),
         ns_low: entry.low_ns,

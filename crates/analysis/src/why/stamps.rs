@@ -7,7 +7,7 @@ use tailbound_document::LossPlace;
 use tailbound_model::{Metric, NO_TIME, Outcome, counter_of};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 
-/// Times of one message, monotonic ns of the sender.
+/// Times of one message, monotonic ns of the sender, unless a conversion of the pong's times is still to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamps {
     pub slot: u64,
@@ -18,8 +18,8 @@ pub(crate) struct Stamps {
     /// Time at which the send call of the previous slot returned.
     pub previous_sent_ns: Option<i64>,
     pub received_ns: i64,
-    /// Times at the pong: receipt of the message, begin and end of the send call for the answer; `None` if the pong has
-    /// another clock.
+    /// Times at the pong: receipt of the message, begin and end of the send call for the answer; `None` if they are not
+    /// known in the clock of the ping.
     pub echo: Option<[i64; 3]>,
     /// Ids of the threads that had the message at the pong and the answer at the ping, if the record contains them.
     pub receivers: [Option<i32>; 2],
@@ -70,7 +70,7 @@ impl Stamps {
         legs
     }
 
-    fn read(batch: &SlotBatch, i: usize, previous_sent_ns: i64, one_clock: bool) -> Option<Stamps> {
+    fn read(batch: &SlotBatch, i: usize, previous_sent_ns: i64, with_echo: bool) -> Option<Stamps> {
         let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
         let thread = |column: &[i64]| i32::try_from(time(column)?).ok();
         let send_ns = time(&batch.send_begin_ns)?;
@@ -82,7 +82,7 @@ impl Stamps {
             sent_ns: time(&batch.send_end_ns).unwrap_or(send_ns),
             previous_sent_ns: (previous_sent_ns != NO_TIME).then_some(previous_sent_ns),
             received_ns: time(&batch.receive_ns)?,
-            echo: echo().filter(|_| one_clock),
+            echo: echo().filter(|_| with_echo),
             receivers: [thread(&batch.echo_in_thread), thread(&batch.receive_thread)],
         })
     }
@@ -128,13 +128,13 @@ pub(crate) struct Read {
     pub lost: Lost,
 }
 
-/// Reads the times of messages of a trial, and counts its lost messages. `one_clock` is false if the pong has another
-/// clock than the ping.
+/// Reads the times of messages of a trial, and counts its lost messages. Without `with_echo`, the times at the pong are
+/// left out; with it they are in the clock of the pong.
 pub(crate) fn read(
     record: &Record,
     trial: usize,
     wanted: &Wanted,
-    one_clock: bool,
+    with_echo: bool,
     drops: &Drops,
 ) -> Result<Read, RecordError> {
     let columns = Columns::of(&[Metric::FromIntended, Metric::SendDuration, Metric::Out, Metric::Turnaround]);
@@ -152,7 +152,7 @@ pub(crate) fn read(
         for row in wanted.messages.range(rows.clone()) {
             let i = (row - first) as usize;
             let previous = i.checked_sub(1).map_or(sent_before, |before| batch.send_end_ns[before]);
-            read.messages.extend(Stamps::read(batch, i, previous, one_clock).map(|stamps| (*row, stamps)));
+            read.messages.extend(Stamps::read(batch, i, previous, with_echo).map(|stamps| (*row, stamps)));
         }
         let before = wanted.times.partition_point(|r| r.end <= rows.start);
         for range in wanted.times[before..].iter().take_while(|r| r.start < rows.end) {

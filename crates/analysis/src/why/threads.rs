@@ -1,5 +1,7 @@
 //! The threads of a trial: which belong to the ends, and who the other threads are.
 
+use crate::clocks::OWN;
+use crate::why::other_clock::{Pong, id_of_pong, kernel_id};
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, CausedBy, Report, Thread, ThreadReport};
 use tailbound_model::{Policy, Switches, Task};
@@ -12,17 +14,22 @@ const LOAD_NAMES: &str = "tb-load-";
 /// The threads of a trial by thread id.
 #[derive(Default)]
 pub(crate) struct Threads<'a> {
-    ends: BTreeMap<i32, (&'a ThreadReport, &'a Thread)>,
+    /// The threads of the ends, each with the report and the id of its process.
+    ends: BTreeMap<i32, (&'a ThreadReport, &'a Thread, i32)>,
     others: BTreeMap<i32, &'a Task>,
 }
 
 impl<'a> Threads<'a> {
-    /// The threads of the ends in the report, and the other threads in the recorded events. If `only` names an end, only
-    /// the threads of this end are known, because the other end runs on another kernel.
-    pub fn of(report: &'a Report, trial: usize, seen: &'a [Switches], only: Option<&str>) -> Threads<'a> {
-        let asked = |t: &&ThreadReport| only.is_none_or(|end| t.ends.iter().any(|e| e == end));
-        let of_trial = report.threads.iter().filter(|t| t.trial == trial).filter(asked);
-        let rows = of_trial.flat_map(|p| p.before.iter().chain(&p.after).map(move |t| (t.tid, (p, t))));
+    /// The threads of the ends in the report, and the other threads in the recorded events. A pong whose side is not
+    /// followed has no threads here.
+    pub fn of(report: &'a Report, trial: usize, seen: &'a [Switches], pong: &Pong) -> Threads<'a> {
+        let of_ping = |process: &ThreadReport| process.ends.iter().any(|end| end == OWN);
+        let of_trial = report.threads.iter().filter(|t| t.trial == trial);
+        let rows = of_trial.filter(|t| pong.is_followed() || of_ping(t)).flat_map(|p| {
+            let apart = matches!(pong, Pong::Bounded(_)) && !of_ping(p);
+            let id = move |tid: i32| if apart { id_of_pong(tid) } else { tid };
+            p.before.iter().chain(&p.after).map(move |t| (id(t.tid), (p, t, id(p.pid))))
+        });
         Threads { ends: rows.collect(), ..Threads::of_tasks(seen) }
     }
 
@@ -38,22 +45,22 @@ impl<'a> Threads<'a> {
 
     /// Whether both threads belong to the process that runs an end.
     pub fn are_of_one_end(&self, one: i32, other: i32) -> bool {
-        let process = |tid| self.ends.get(&tid).map(|(process, _)| process.pid);
+        let process = |tid| self.ends.get(&tid).map(|(.., pid)| *pid);
         process(one).is_some() && process(one) == process(other)
     }
 
     /// Ids of the threads of the process that runs the end with this name.
     pub fn of_end(&self, end: &str) -> impl Iterator<Item = i32> {
-        self.ends.iter().filter(move |(_, (process, _))| process.ends.iter().any(|e| e == end)).map(|(tid, _)| *tid)
+        self.ends.iter().filter(move |(_, (process, ..))| process.ends.iter().any(|e| e == end)).map(|(tid, _)| *tid)
     }
 
     /// Id of the main thread of the end's process, which sends.
     pub fn main_of(&self, end: &str) -> Option<i32> {
-        self.of_end(end).find(|tid| self.ends.get(tid).is_some_and(|(process, _)| process.pid == *tid))
+        self.of_end(end).find(|tid| self.ends.get(tid).is_some_and(|(.., pid)| pid == tid))
     }
 
     pub fn name(&self, tid: i32) -> Option<String> {
-        let own = self.ends.get(&tid).map(|(_, thread)| thread.name.clone());
+        let own = self.ends.get(&tid).map(|(_, thread, _)| thread.name.clone());
         own.or_else(|| self.others.get(&tid).map(|task| task.name.clone()))
     }
 
@@ -66,7 +73,7 @@ impl<'a> Threads<'a> {
             _ => 0,
         };
         match self.ends.get(&tid) {
-            Some((_, thread)) => thread.policy.parse().as_ref().map_or(0, of),
+            Some((_, thread, _)) => thread.policy.parse().as_ref().map_or(0, of),
             None => self.others.get(&tid).and_then(|task| task.policy.as_ref()).map_or(0, of),
         }
     }
@@ -76,10 +83,10 @@ impl<'a> Threads<'a> {
         let by = |name: String, policy: Option<String>| CausedBy {
             name,
             process: None,
-            tid: (tid > 0).then_some(tid),
+            tid: (tid > 0).then_some(kernel_id(tid)),
             policy,
         };
-        if let Some((_, thread)) = self.ends.get(&tid) {
+        if let Some((_, thread, _)) = self.ends.get(&tid) {
             return (CauseWord::WaitedForCpu, by(thread.name.clone(), Some(thread.policy.clone())));
         }
         let Some(task) = self.others.get(&tid) else {

@@ -4,6 +4,7 @@
 
 use crate::why::course::{Doing, Piece};
 use crate::why::ledger::Usual;
+use crate::why::other_clock::kernel_cpu;
 use crate::why::passage::course;
 use crate::why::share::{Circumstances, Share};
 use crate::why::shares::shares;
@@ -40,7 +41,7 @@ pub(crate) fn waterfall(
         to_ns: leg.to_ns - stamps.due_ns,
         usual_ns: usual.leg(leg.metric),
     };
-    WaterfallReport { legs: legs.iter().map(leg).collect(), spans: merged(spans) }
+    WaterfallReport { legs: legs.iter().map(leg).collect(), spans: merged(spans), pong_shift_ns: None }
 }
 
 /// The time spans of a piece of a course: one for each of its shares, and the time without a share between them.
@@ -57,7 +58,7 @@ fn of_piece(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circums
             to_ns: to_ns - stamps.due_ns,
             end: Some(piece.end.to_owned()),
             thread: known.threads.name(piece.thread).filter(|_| with_thread),
-            cpu: share.and_then(|s| s.key.cpu),
+            cpu: share.and_then(|s| s.key.cpu).map(kernel_cpu),
             cause: share.map(|s| s.key.cause),
             by: share.and_then(|s| s.key.by.clone()),
             evidence: share.map(|s| s.evidence),

@@ -1,7 +1,7 @@
 //! Describes incidents in sentences.
 
 use tailbound_document::number::{count, time};
-use tailbound_document::{CauseWord, CausedBy, Evidence, IncidentReport, LedgerEntry};
+use tailbound_document::{CauseWord, CausedBy, Evidence, IncidentReport, LedgerEntry, OtherClock};
 use tailbound_model::Metric;
 
 /// Number of causes that the description of an incident names.
@@ -39,14 +39,27 @@ pub(crate) fn text(incident: &IncidentReport, slot_0_ns: Option<i64>) -> String 
         text.push_str(&format!(", most of it {}", place(leg)));
     }
     text.push_str(". ");
+    let excess = incident.excess_ns > 0;
     match &incident.ledger {
-        _ if incident.excess_ns == 0 => {}
+        _ if !excess => {}
         Some(entries) => text.push_str(&ledger(incident, entries)),
         None => {
             text.push_str(&format!("No cause: {}.", incident.no_ledger.as_deref().unwrap_or("the reason is not known")))
         }
     }
+    if let Some(clock) = incident.other_clock.as_ref().filter(|_| excess && incident.ledger.is_some()) {
+        text.push_str(&other_clock(clock));
+    }
     text.trim_end().to_owned()
+}
+
+/// Says how exactly the times of a pong with another clock are known.
+fn other_clock(clock: &OtherClock) -> String {
+    match (&clock.not_followed, clock.width_ns) {
+        (None, Some(ns)) => format!(" The pong has another clock, which is known to within {}.", time(ns as f64)),
+        (Some(why), _) => format!(" The pong has another clock, and only the side of the ping is followed: {why}."),
+        (None, None) => String::new(),
+    }
 }
 
 fn counts(incident: &IncidentReport) -> String {
@@ -61,7 +74,11 @@ fn counts(incident: &IncidentReport) -> String {
 fn ledger(incident: &IncidentReport, entries: &[LedgerEntry]) -> String {
     let share = |ns: i64| format!("{:.0} %", 100.0 * ns as f64 / incident.excess_ns.max(1) as f64);
     let is_large = |ns: i64| ns * 50 >= incident.excess_ns;
-    let is_bound = |e: &LedgerEntry| matches!(e.evidence, Evidence::AtMost | Evidence::Counted) && is_large(e.ns_high);
+    // Between two clocks, an entry can be a range although its events were seen.
+    let between = incident.other_clock.is_some();
+    let is_bound = |e: &LedgerEntry| {
+        (between || matches!(e.evidence, Evidence::AtMost | Evidence::Counted)) && is_large(e.ns_high)
+    };
     let named = entries.iter().take(NAMED).filter(|e| is_large(e.ns_low) || is_bound(e));
     let part = |e: &LedgerEntry| {
         let (low, high) = (share(e.ns_low), share(e.ns_high));

@@ -10,6 +10,7 @@ mod cost;
 mod events;
 mod faults;
 mod follow;
+mod kernel_clock;
 mod loopback;
 mod opening;
 mod pairs;

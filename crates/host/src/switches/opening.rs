@@ -2,7 +2,7 @@
 
 use super::cost::{self, Costs};
 use super::follow::{Follower, Sockets};
-use super::points::{Points, in_first_pid_namespace};
+use super::points::Points;
 use super::records::Record;
 use super::ring::{Contents, Ring};
 use super::tracer::Tracer;
@@ -156,9 +156,6 @@ impl Opened {
     fn by_tracer(cpus: &CpuList, file: Option<&Path>) -> Result<Opened, Problem> {
         let missing = |what: &str| Problem::new("no_tracer", what, "");
         let file = file.ok_or_else(|| missing("this installation has no tracer, which records by BPF"))?;
-        if !in_first_pid_namespace() {
-            return Err(missing("BPF reports thread ids of the first PID namespace, and the agent is in another one"));
-        }
         let tracer = Tracer::attach(file)?;
         let names = Contents { points: &Points::default(), watched: false, wakes: "", bytes: OTHER_CPU };
         let rings = online_cpus().and_then(|online| online.0.iter().map(|cpu| Ring::of_cpu(*cpu, &names)).collect());
@@ -288,7 +285,7 @@ impl Opened {
         if let Some(tracer) = &mut self.tracer
             && tracer.read(|event| take(Record::Event(event)))
         {
-            take(Record::Missing { at_ns: crate::monotonic_ns(), records: 1 });
+            take(Record::Missing { at_ns: super::kernel_clock::now_ns(), records: 1 });
         }
     }
 

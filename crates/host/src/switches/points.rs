@@ -83,8 +83,8 @@ impl Points {
     }
 }
 
-/// Whether the ids of threads that this process sees are the ids that tracepoints and BPF report.
-pub(super) fn in_first_pid_namespace() -> bool {
+/// Whether the ids of threads that this process sees are the ids that tracepoints report.
+fn in_first_pid_namespace() -> bool {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
     namespace.is_some_and(|n| n.to_str() == Some(FIRST_PID_NAMESPACE))
 }

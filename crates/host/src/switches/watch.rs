@@ -1,6 +1,7 @@
 //! The recording of one trial: begin, reading, end, and the events of the requested time spans.
 
 use super::events::{Events, threads_of};
+use super::kernel_clock;
 use super::opening::{Opened, Wanted, open};
 use super::records::Record;
 use super::task::{named, task};
@@ -18,7 +19,7 @@ pub struct SwitchWatch {
     threads: Vec<i32>,
     cpus: CpuList,
     events: Events,
-    /// Time at which the ring buffers were last emptied, in ns of the monotonic clock.
+    /// Time at which the ring buffers were last emptied, in ns of the kernel's monotonic clock.
     read_ns: i64,
     tasks: BTreeMap<i32, Task>,
 }
@@ -39,7 +40,7 @@ impl SwitchWatch {
 
     /// Starts to record events of the watched threads or CPUs.
     pub fn begin(&mut self) {
-        self.read_ns = crate::monotonic_ns();
+        self.read_ns = kernel_clock::now_ns();
         if let Err(e) = self.opened.begin(&self.threads, &self.cpus) {
             self.opened = Opened::nothing(e.to_string());
         }
@@ -52,7 +53,7 @@ impl SwitchWatch {
 
     /// Reads all recorded events from the kernel's ring buffers into memory.
     pub fn read(&mut self) {
-        let now = crate::monotonic_ns();
+        let now = kernel_clock::now_ns();
         let mut opened = std::mem::replace(&mut self.opened, Opened::nothing(String::new()));
         opened.read(|record| self.take(record));
         opened.read_packets((self.read_ns, now));
@@ -101,6 +102,15 @@ impl SwitchWatch {
     /// monotonic ns), which must not overlap, and the interrupts that began before a time span and ended within it. The
     /// most important time span comes first: if there are too many events, less important ones are left out.
     pub fn events_in(&mut self, windows: &[(i64, i64)]) -> Switches {
+        let ahead_ns = kernel_clock::ahead_ns();
+        let of_kernel: Vec<(i64, i64)> = windows.iter().map(|(from, to)| (from - ahead_ns, to - ahead_ns)).collect();
+        let mut seen = self.events_at(&of_kernel);
+        seen.convert_times(|at_ns| at_ns + ahead_ns);
+        seen
+    }
+
+    /// The events of time spans of the kernel's monotonic clock.
+    fn events_at(&mut self, windows: &[(i64, i64)]) -> Switches {
         self.read();
         let mut sorted = windows.to_vec();
         sorted.sort_unstable();

@@ -43,6 +43,27 @@ pub struct Switches {
     pub packets: Option<Packets>,
 }
 
+impl Switches {
+    /// Converts all times to another clock. Durations keep their length, and a stop whose begin is not known keeps the
+    /// begin 0. `to` must not change the order of times.
+    pub fn convert_times(&mut self, to: impl Fn(i64) -> i64) {
+        let both = |span: &mut (i64, i64)| *span = (to(span.0), to(span.1));
+        self.windows.iter_mut().chain(&mut self.gaps).for_each(both);
+        self.events.iter_mut().for_each(|event| event.at_ns = to(event.at_ns));
+        for (from, until) in &mut self.stops {
+            (*from, *until) = (if *from == 0 { 0 } else { to(*from) }, to(*until));
+        }
+        for moved in self.counters.iter_mut().flat_map(|series| &mut series.moves) {
+            (moved.from_ns, moved.to_ns) = (to(moved.from_ns), to(moved.to_ns));
+        }
+        if let Some(packets) = &mut self.packets {
+            packets.windows.iter_mut().chain(&mut packets.gaps).for_each(both);
+            packets.hops.iter_mut().chain(&mut packets.drops).for_each(|hop| hop.at_ns = to(hop.at_ns));
+            packets.reads.iter_mut().for_each(|read| read.at_ns = to(read.at_ns));
+        }
+    }
+}
+
 /// Which events of the kernel are recorded, to find out why messages were late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

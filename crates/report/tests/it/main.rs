@@ -3,6 +3,7 @@
 mod against;
 mod analyse;
 mod causes;
+mod causes_two_clocks;
 mod delivery;
 mod flaws;
 mod patterns;

@@ -7,7 +7,7 @@ use super::collect::{self, Incoming};
 use super::flow;
 use super::load_checks::fell_short;
 use super::trial_state::{Part, TrialResult};
-use crate::kept_windows::{MOST_INCIDENTS, kept_windows};
+use crate::kept_windows::{MOST_INCIDENTS, in_other_clock, kept_windows};
 use crate::store::store_not_sent;
 use std::path::Path;
 use std::time::Duration;
@@ -67,10 +67,46 @@ async fn store_events(
         let found = stored.incidents(order.trial, late_above_ns, MOST_INCIDENTS)?;
         let windows = kept_windows(found.as_ref(), result.matched.as_ref());
         if !windows.is_empty() {
-            store_switches(record, parts, lab, clock, &windows).await?;
+            let of_other_clock = windows_of_other_clock(&stored, order.trial, (lab, clock), &windows)?;
+            store_switches(record, parts, lab, &Kept { clock, windows, of_other_clock }).await?;
         }
     }
     Ok(())
+}
+
+/// The time spans whose events are kept.
+struct Kept<'a> {
+    /// Identifier of the clock of `windows`.
+    clock: &'a str,
+    windows: Vec<(i64, i64)>,
+    /// The same time spans in the clock of the pong, if it has another clock and can be asked.
+    of_other_clock: Option<Vec<(i64, i64)>>,
+}
+
+impl Kept<'_> {
+    /// The time spans for which an agent is asked; `None` if its clock is not known.
+    fn of_agent(&self, roles: &[Role], agent: &Agent) -> Option<Vec<(i64, i64)>> {
+        if agent.clock == self.clock {
+            return Some(self.windows.clone());
+        }
+        self.of_other_clock.clone().filter(|_| roles.contains(&Role::Pong))
+    }
+}
+
+/// The time spans in the clock of the pong, if it has another clock than the ping, and the difference between both clocks
+/// has bounds. The samples of both ends are already stored.
+fn windows_of_other_clock(
+    stored: &Record,
+    trial: usize,
+    (lab, clock): (&ActiveLab, &str),
+    windows: &[(i64, i64)],
+) -> Result<Option<Vec<(i64, i64)>>, RunError> {
+    let is_apart = |(roles, agent): &(Vec<Role>, Agent)| roles.contains(&Role::Pong) && agent.clock != clock;
+    if !lab.agents.iter().any(is_apart) {
+        return Ok(None);
+    }
+    let bounds = stored.clock_bounds(trial)?.ok();
+    Ok(bounds.map(|bounds| in_other_clock(windows, |at_ns| bounds.offset_ns(at_ns))))
 }
 
 fn has_answers(spec: &TrialSpec) -> bool {
@@ -225,14 +261,12 @@ async fn store_switches(
     record: &mut RecordWriter,
     parts: &[Part],
     lab: &mut ActiveLab,
-    clock: &str,
-    windows: &[(i64, i64)],
+    kept: &Kept<'_>,
 ) -> Result<(), RunError> {
     let deadline = Instant::now() + SWITCHES;
-    for (part, (_, agent)) in parts.iter().zip(&mut lab.agents) {
-        // The windows are times of the ping end's clock, so an agent with another clock is not asked.
-        if part.done.is_none() || agent.clock != clock || agent.send(Message::Switches(windows.to_vec())).await.is_err()
-        {
+    for (part, (roles, agent)) in parts.iter().zip(&mut lab.agents) {
+        let Some(windows) = kept.of_agent(roles, agent).filter(|_| part.done.is_some()) else { continue };
+        if agent.send(Message::Switches(windows)).await.is_err() {
             continue;
         }
         if let Ok(Message::Switched(seen)) = agent.message(deadline).await {

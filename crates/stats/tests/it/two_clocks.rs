@@ -74,6 +74,42 @@ fn the_true_offset_drift_and_legs_lie_within_the_bounds() {
     }
 }
 
+/// Test: the line in the middle and the lines at the borders are possible for all messages, and the borders reach the
+/// bounds.
+#[test]
+fn lines_between_clocks_are_possible_and_reach_the_bounds() {
+    for seed in 0..20 {
+        let drift = (seed as f64 - 10.0) * 20_000.0;
+        let ahead = |t: i64| -3 * SECOND + (drift * (t - 7_777_777_777_777) as f64 / 1e9) as i64;
+        let trips = trips(1 + seed as i64 % 3, seed);
+        let bounds = seen(&trips, &Clock { ahead }).unwrap();
+        let times = [trips[0].sent, trips[trips.len() - 1].sent];
+        let lines = bounds.extremes(times.into_iter());
+        assert!((2..=6).contains(&lines.len()), "seed {seed}: {lines:?}");
+        for line in lines.iter().chain([&bounds.middle()]) {
+            for trip in &trips {
+                let at = |true_ns: i64| line.at_a_ns(true_ns + ahead(true_ns));
+                assert!(
+                    trip.sent <= at(trip.arrived) + 2 && at(trip.answered) <= trip.back + 2,
+                    "seed {seed}: {line:?}"
+                );
+                assert!(
+                    (line.at_b_ns(at(trip.arrived)) - trip.arrived - ahead(trip.arrived)).abs() <= 1,
+                    "seed {seed}"
+                );
+            }
+        }
+        for at_a in times {
+            let [low, high] = bounds.offset_ns(at_a);
+            let offsets = || lines.iter().map(|line| line.at_b_ns(at_a) - at_a);
+            let (least, most) = (offsets().min().unwrap(), offsets().max().unwrap());
+            assert!(least - low <= 1 && high - most <= 1, "seed {seed}: {least} to {most}, not {low} to {high}");
+            let middle = bounds.middle().at_b_ns(at_a) - at_a;
+            assert!(low < middle && middle < high, "seed {seed}: {middle} in {low} to {high}");
+        }
+    }
+}
+
 #[test]
 fn a_step_and_a_slew_are_seen() {
     for ns in [-200_000, 200_000] {

@@ -2,6 +2,7 @@
 
 use crate::support::host::is_root;
 use crate::support::processes::{descendants, wait_for_measuring};
+use crate::support::ssh::TwoHosts;
 use crate::support::{Bench, may_be_real_time, succeeded};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
@@ -36,8 +37,9 @@ impl Draw {
     }
 }
 
-/// Injects faults into a run until it ends, each fault into the condition that is being measured.
-fn inject(run: &mut Child, seed: u64) -> Vec<Injected> {
+/// Injects faults into a run until it ends, each fault into the condition that is being measured. `measuring` finds the
+/// process that measures an end.
+fn inject(run: &mut Child, seed: u64, measuring: &dyn Fn(i32, &str) -> Option<i32>) -> Vec<Injected> {
     let mut draw = Draw(seed);
     let mut faults = Vec::new();
     let hog = RoleScheduling { policy: Some(Policy::Fifo { priority: 90 }), cpus: None };
@@ -81,7 +83,9 @@ fn overlap(fault: &Injected, begin: i64, end: i64) -> i64 {
 fn names(entry: &Value, fault: Fault) -> bool {
     match fault {
         Fault::Hog { cpu } => {
-            entry["cause"] == "waited_for_cpu" && entry["cpu"] == cpu && entry["by"]["name"] == "injected-hog"
+            let end = ["ping", "pong"][cpu as usize];
+            let of_end = (&entry["cpu"], &entry["end"]) == (&cpu.into(), &end.into());
+            entry["cause"] == "waited_for_cpu" && of_end && entry["by"]["name"] == "injected-hog"
         }
         Fault::Stop { end } => entry["cause"] == "stopped" && entry["end"] == end,
     }
@@ -124,9 +128,16 @@ fn judge_injected_faults(seed: u64, judged: &mut Judged) {
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let mut run = command.spawn().unwrap();
     println!("seed {seed}");
-    let faults = std::thread::scope(|scope| scope.spawn(|| inject(&mut run, seed)).join().unwrap());
+    let faults = std::thread::scope(|scope| scope.spawn(|| inject(&mut run, seed, &measuring)).join().unwrap());
     assert!(run.wait().unwrap().success());
-    let report = bench.report();
+    if judge(&bench.report(), &faults, judged) > 0 {
+        println!("{:?}", bench.dir.path());
+        std::mem::forget(bench);
+    }
+}
+
+/// Judges the ledgers of a report. Returns the number of incidents whose ledger does not name the fault that caused them.
+fn judge(report: &Value, faults: &[Injected], judged: &mut Judged) -> usize {
     let mut wrong = 0;
     for condition in report["conditions"].as_array().unwrap() {
         for incident in condition["incidents"].as_array().into_iter().flatten() {
@@ -147,10 +158,7 @@ fn judge_injected_faults(seed: u64, judged: &mut Judged) {
         }
     }
     println!("{} of {} incidents named right, {} faults injected", judged.right, judged.incidents, faults.len());
-    if wrong > 0 {
-        println!("{:?}", bench.dir.path());
-        std::mem::forget(bench);
-    }
+    wrong
 }
 
 #[test]
@@ -168,6 +176,61 @@ fn injected_faults_are_named() {
     }
     assert!(judged.incidents >= 200, "only {} incidents were caused by one fault alone", judged.incidents);
     assert!(judged.right * 100 >= judged.incidents * 95, "{} of {}", judged.right, judged.incidents);
+}
+
+/// Test: faults at both ends are named with the right end, although the pong is on another host, whose clock differs from
+/// the clock of the ping by 1,000 s. The times of the faults are those of the clock of the ping.
+#[test]
+fn injected_faults_are_named_across_two_clocks() {
+    if !may_be_real_time() {
+        return;
+    }
+    let hosts = TwoHosts::new(1_000);
+    let payloads: Vec<String> = (0..10).map(|n| format!("{} B", 64 + n)).collect();
+    let program = env!("CARGO_BIN_EXE_tailbound");
+    let study = format!(
+        "study: two-hosts\nquestion: q\nmeasure: {{ ping-pong: {{ duration: 1500 ms, warm_up: 10, timeout: 1 s }} }}\n\
+         rate: 200 Hz\ndriver: udp\nattribution: auto\n\
+         ends: {{ ping: {{ cpus: \"0\" }}, pong: {{ place: {{ ssh: {{ host: guest-1, program: {program} }} }}, cpus: \"1\" }} }}\n\
+         path: {{ existing: {{ ping: {{ interface: x0 }}, pong: {{ interface: x0 }} }} }}\n\
+         factors: {{ payload: [{}] }}\n",
+        payloads.join(", ")
+    );
+    let mut command = hosts.run(&study);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let there = |end: &str| {
+        let name = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        hosts.processes_there().into_iter().map(|(pid, _)| pid).find(|pid| name(pid).trim() == format!("tb-{end}"))
+    };
+    let of_either = |controller: i32, end: &str| measuring(controller, end).or_else(|| there(end));
+    let faults = std::thread::scope(|scope| {
+        let of_either: &(dyn Fn(i32, &str) -> Option<i32> + Sync) = &of_either;
+        scope.spawn(|| inject(&mut run, 7, &|controller, end| of_either(controller, end))).join().unwrap()
+    });
+    assert!(run.wait().unwrap().success());
+    let report = hosts.bench.report();
+    let ends = &hosts.bench.manifest()["trials"][0]["ends"];
+    assert_ne!(ends["ping"]["clock"], ends["pong"]["clock"]);
+    let mut judged = Judged::default();
+    let wrong = judge(&report, &faults, &mut judged);
+    let at_pong = |incident: &&Value| incident["ledger"][0]["end"] == "pong";
+    let all = || {
+        report["conditions"].as_array().unwrap().iter().flat_map(|c| c["incidents"].as_array().into_iter().flatten())
+    };
+    for incident in all().filter(|i| i["ledger"].is_array()) {
+        let width_ns = incident["other_clock"]["width_ns"].as_i64().unwrap_or_else(|| panic!("{}", incident["text"]));
+        // Limit: the bounds are as wide as the round trip of the fastest message.
+        assert!((1..1_000_000).contains(&width_ns), "{width_ns}");
+        let low: i64 = incident["ledger"].as_array().unwrap().iter().map(|e| e["ns_low"].as_i64().unwrap()).sum();
+        assert!(low <= incident["excess_ns"].as_i64().unwrap() * 105 / 100 + 20_000, "{}", incident["text"]);
+    }
+    assert!(all().filter(at_pong).count() >= 10, "few incidents of the pong");
+    assert!(
+        judged.incidents >= 40 && judged.right * 100 >= judged.incidents * 95,
+        "{wrong} of {} wrong",
+        judged.incidents
+    );
 }
 
 /// Test: a run ends at a message that a stopped pong delays, and keeps the events around it. Nobody knows in which trial
