@@ -27,6 +27,7 @@ static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const now_ns)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
 static u64 (*const this_thread)(void) = (void *)14;
+static struct task_struct *(*const this_task)(void) = (void *)158;
 static long (*const read_kernel)(void *into, u32 bytes, const void *from) = (void *)113;
 static void *(*const ring_reserve)(void *ring, u64 bytes, u64 flags) = (void *)131;
 static void (*const ring_submit)(void *record, u64 flags) = (void *)132;

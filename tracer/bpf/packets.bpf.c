@@ -33,6 +33,9 @@ struct sk_buff {
   u16 network_header;
   u16 protocol;
 } RELOCATED;
+struct task_struct {
+  unsigned flags;
+} RELOCATED;
 struct sock_common {
   u16 skc_num;
   possible_net_t skc_net;
@@ -59,7 +62,8 @@ struct packet {
   u16 from_port, to_port;  // network byte order
   u16 id, fragment;        // of the IP header, network byte order
   u32 number;      // READ: bytes that were read; DROPPED: the reason; otherwise the length of the UDP datagram
-  u8 kind, payload_bytes, unused[6];
+  u8 kind, payload_bytes, unused[2];
+  u32 run;         // number of the run of soft interrupts of this CPU that handled the packet; 0 = none did
   char device[16];
   char discipline[16];
   u8 payload[MASK + 1];
@@ -92,8 +96,10 @@ struct {
 struct receiving {
   u64 buffer;  // packet buffer that the CPU receives now, if it belongs to a watched datagram; 0 = another packet
   u64 lost;    // number of records for which the ring buffer had no room
-  u16 to_port; // destination port of this datagram, network byte order
-  u16 unused[23];
+  u32 run;     // number of this run of soft interrupts, or of the next one
+  u32 thread;  // id of the thread in whose time soft interrupts run now, plus 1; 0 = none runs
+  u16 to_port; // destination port of the datagram in `buffer`, network byte order
+  u16 unused[19];
 } __attribute__((aligned(64)));
 struct {
   UINT(type, MAP_ARRAY);
@@ -123,6 +129,15 @@ struct headers {
 };
 
 INLINE u16 swapped(u16 number) { return number << 8 | number >> 8; }
+
+// Number of the run of soft interrupts in which the CPU is; 0 = it is in none. A run ends when a device has been polled:
+// two places of a packet in one run have no program between them. A thread of the kernel may poll devices instead of soft
+// interrupts; with PREEMPT_RT, another thread may run while soft interrupts are preempted.
+INLINE u32 run_of(const struct receiving *receiving) {
+  enum { PF_KTHREAD = 0x200000 };
+  int in_softirq = receiving->thread == (u32)this_thread() + 1;
+  return in_softirq || this_task()->flags & PF_KTHREAD ? receiving->run + 1 : 0;
+}
 
 INLINE struct packet *reserve(struct receiving *receiving) {
   struct packet *packet = ring_reserve(&packets, sizeof(*packet), 0);
@@ -185,6 +200,7 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
   packet->fragment = headers.fragment;
   packet->number = kind == DROPPED ? number : swapped(headers.udp_length);
   packet->kind = kind;
+  packet->run = run_of(receiving);
   packet->namespace = 0;
   packet->device[0] = 0;
   packet->discipline[0] = 0;
@@ -205,6 +221,31 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
   if (bytes && read_kernel(packet->payload, bytes, at + sizeof(headers))) bytes = 0;
   packet->payload_bytes = bytes;
   submit(packet);
+  return 0;
+}
+
+SEC("tp_btf/softirq_entry") int on_softirq_entry(u64 *ctx) {
+  u32 cpu = this_cpu();
+  struct receiving *receiving = map_lookup(&receivers, &cpu);
+  if (receiving) receiving->thread = (u32)this_thread() + 1;
+  return 0;
+}
+
+INLINE struct receiving *end_run(void) {
+  u32 cpu = this_cpu();
+  struct receiving *receiving = map_lookup(&receivers, &cpu);
+  if (receiving) receiving->run++;
+  return receiving;
+}
+
+SEC("tp_btf/softirq_exit") int on_softirq_exit(u64 *ctx) {
+  struct receiving *receiving = end_run();
+  if (receiving) receiving->thread = 0;
+  return 0;
+}
+
+SEC("tp_btf/napi_poll") int on_poll(u64 *ctx) {
+  end_run();
   return 0;
 }
 
@@ -250,6 +291,7 @@ INLINE void at_socket(struct receiving *receiving, u32 cpu, const struct sock *s
   packet->fragment = 0;
   packet->number = number;
   packet->kind = kind;
+  packet->run = run_of(receiving);
   packet->payload_bytes = 0;
   packet->device[0] = 0;
   packet->discipline[0] = 0;

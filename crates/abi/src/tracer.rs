@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 4;
+pub const TB_TRACER_VERSION: u32 = 5;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -117,7 +117,10 @@ pub struct tb_packet {
     /// Number of bytes of the payload that are in `payload`.
     pub payload_bytes: u8,
     /// Reserved bytes of a record, not set.
-    pub unused: [u8; 6],
+    pub unused: [u8; 2],
+    /// Number of the run of soft interrupts of this CPU that handled the packet at this place; 0 = none did. A run is one
+    /// poll of a device, by a soft interrupt or by a thread of the kernel.
+    pub run: u32,
     /// Name of the device, with a NUL byte at its end; empty if there is none.
     pub device: [u8; 16],
     /// `TB_PACKET_QUEUED`: kind of the device's queue discipline, with a NUL byte at its end.

@@ -129,6 +129,7 @@ mod tests {
             buffer: 1,
             device: Some(0),
             offset: 0,
+            run: None,
             reason: Some(reason),
         };
         let device = PacketDevice { name: "port1".into(), namespace: 1, discipline: None };

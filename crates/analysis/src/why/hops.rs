@@ -4,10 +4,6 @@
 use std::collections::BTreeMap;
 use tailbound_model::{HopPlace, PacketHop, Packets, Switches, counter_of};
 
-/// Longest time in which a soft interrupt passes a packet from one device to the next, ns. It takes some microseconds; if it
-/// took longer, what happened between is not known.
-const LONGEST_FORWARDING_NS: i64 = 100_000;
-
 /// Hops of messages in the time span of a timeline.
 #[derive(Debug, Default)]
 pub(crate) struct Hops {
@@ -158,18 +154,19 @@ fn step(from: &Passed, to: &Passed) -> Step {
     match (from.hop.at, to.hop.at) {
         (HopPlace::Queued, HopPlace::Transmitted) => Step::Discipline(from.device),
         (HopPlace::Transmitted, HopPlace::Backlog | HopPlace::Received) => Step::Device(from.device),
-        // A program can also have received the packet and sent it on, for example a switch outside the kernel.
-        (HopPlace::Received, HopPlace::Queued) if !is_forwarded(&from.hop, &to.hop) => Step::Between,
-        (HopPlace::Backlog, HopPlace::Received) | (HopPlace::Received, _) => Step::Receive { cpu: to.hop.cpu },
+        (HopPlace::Backlog, HopPlace::Received) => Step::Receive { cpu: to.hop.cpu },
+        // The socket has a packet within the run that received the packet.
+        (HopPlace::Received, HopPlace::InSocket) => Step::Receive { cpu: to.hop.cpu },
+        (HopPlace::Received, _) if are_of_one_run(&from.hop, &to.hop) => Step::Receive { cpu: to.hop.cpu },
+        // A program can have received the packet and sent it on, for example a switch outside the kernel, or the kernel kept
+        // the packet, for example until it knew the address of the next device.
         _ => Step::Between,
     }
 }
 
-/// Whether the soft interrupt that received a packet queued it at the next device. A packet that a program sent on is a
-/// buffer of its own, but can have the same number, because the kernel used the buffer again.
-fn is_forwarded(received: &PacketHop, queued: &PacketHop) -> bool {
-    let of_one_packet = (received.buffer, received.cpu) == (queued.buffer, queued.cpu);
-    of_one_packet && queued.at_ns - received.at_ns <= LONGEST_FORWARDING_NS
+/// Whether both hops happened in one run of soft interrupts, so that no program had the message between them.
+fn are_of_one_run(from: &PacketHop, to: &PacketHop) -> bool {
+    from.run.is_some() && (from.cpu, from.run) == (to.cpu, to.run)
 }
 
 #[cfg(test)]
@@ -179,7 +176,8 @@ mod tests {
 
     fn hop(at_ns: i64, at: HopPlace, device: u16, offset: u16) -> PacketHop {
         let device = (at != HopPlace::InSocket).then_some(device);
-        PacketHop { at_ns, seq: 3, at, cpu: 1, thread: 10, buffer: 7, device, offset, reason: None }
+        let run = matches!(at, HopPlace::Received | HopPlace::InSocket).then_some(at_ns as u32);
+        PacketHop { at_ns, seq: 3, at, cpu: 1, thread: 10, buffer: 7, device, offset, run, reason: None }
     }
 
     fn hops(all: &[PacketHop]) -> Hops {
@@ -192,6 +190,13 @@ mod tests {
         let reads = [110, 120, 130].map(|at_ns| SocketRead { at_ns, thread: 20, port: 1 }).to_vec();
         let packets = Packets { devices, hops: all.to_vec(), reads, ..Packets::default() };
         Hops::of(&[Switches { packets: Some(packets), ..Switches::default() }], (0, 1_000))
+    }
+
+    /// Hops of a message through a bridge, which queues the message in the run that received it.
+    fn through_a_bridge(offset: u16) -> [PacketHop; 8] {
+        let mut hops = THROUGH_A_BRIDGE.map(|(at_ns, at, device)| hop(at_ns, at, device, offset));
+        hops[4].run = hops[3].run;
+        hops
     }
 
     const THROUGH_A_BRIDGE: [(i64, HopPlace, u16); 8] = [
@@ -207,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_steps_of_a_message_through_a_bridge_add_up() {
-        let all = THROUGH_A_BRIDGE.map(|(at_ns, at, device)| hop(at_ns, at, device, 0));
+        let all = through_a_bridge(0);
         let way = hops(&all).way(3, (5, 200)).expect("a way");
         assert_eq!((way.sender, way.from_ns, way.to_ns, way.in_socket), (10, 10, 95, true));
         let expected = [
@@ -229,7 +234,7 @@ mod tests {
     #[test]
     fn the_time_until_a_message_was_sent_again_is_a_step() {
         let lost = [hop(1, HopPlace::Queued, 0, 0), hop(2, HopPlace::Transmitted, 0, 0)];
-        let all = [&lost[..], &THROUGH_A_BRIDGE.map(|(at_ns, at, device)| hop(at_ns, at, device, 0))].concat();
+        let all = [&lost[..], &through_a_bridge(0)].concat();
         let way = hops(&all).way(3, (0, 200)).expect("a way");
         assert_eq!((way.from_ns, way.steps.len(), way.steps[0]), (1, 8, (1, 10, Step::SentAgain)));
         // Without a socket, the way ends at the last hop.
@@ -240,31 +245,30 @@ mod tests {
     #[test]
     fn of_two_packets_on_their_way_the_one_counts_that_arrives_first() {
         // The second packet is sent while the first one is in the token bucket, and stays behind it.
-        let second = THROUGH_A_BRIDGE[..5]
-            .iter()
-            .map(|(at_ns, at, device)| PacketHop { buffer: 8, ..hop(at_ns + 50, *at, *device, 0) });
-        let all: Vec<PacketHop> =
-            THROUGH_A_BRIDGE.iter().map(|(at_ns, at, device)| hop(*at_ns, *at, *device, 0)).chain(second).collect();
+        let first = through_a_bridge(0);
+        let second = first[..5].iter().map(|hop| PacketHop { buffer: 8, at_ns: hop.at_ns + 50, ..*hop });
+        let all: Vec<PacketHop> = first.into_iter().chain(second).collect();
         let way = hops(&all).way(3, (5, 200)).expect("a way");
         assert_eq!((way.from_ns, way.to_ns, way.steps.len()), (10, 95, 7));
         assert!(way.steps.contains(&(16, 90, Step::Discipline(Some(1)))), "{way:?}");
     }
 
-    /// Test: a switch outside the kernel receives the packet, is stopped, and sends another packet with the message. Its
-    /// buffer can have the same number.
+    /// Test: a switch outside the kernel receives the packet and sends another packet with the message. The switch can be
+    /// fast, on the same CPU, and its packet can be in the same buffer. A bridge that floods copies the packet.
     #[test]
     fn a_program_that_passes_a_packet_on_is_no_soft_interrupt() {
-        let between = |buffer, cpu, queued_ns| {
-            let sent = PacketHop { buffer, cpu, ..hop(queued_ns, HopPlace::Queued, 1, 0) };
-            step(
-                &Passed { hop: hop(20, HopPlace::Received, 0, 0), device: Some(0) },
-                &Passed { hop: sent, device: Some(1) },
-            )
+        let received = PacketHop { run: Some(4), ..hop(20, HopPlace::Received, 0, 0) };
+        let between = |at, buffer, cpu, run| {
+            let sent = PacketHop { buffer, cpu, run, ..hop(25, at, 1, 0) };
+            step(&Passed { hop: received, device: Some(0) }, &Passed { hop: sent, device: Some(1) })
         };
-        assert_eq!(between(7, 1, 25_000), Step::Receive { cpu: 1 });
-        assert_eq!(between(8, 1, 25_000), Step::Between);
-        assert_eq!(between(7, 0, 25_000), Step::Between);
-        assert_eq!(between(7, 1, 5_000_000), Step::Between);
+        for at in [HopPlace::Queued, HopPlace::Backlog] {
+            assert_eq!(between(at, 7, 1, Some(4)), Step::Receive { cpu: 1 });
+            assert_eq!(between(at, 8, 1, Some(4)), Step::Receive { cpu: 1 });
+            for (cpu, run) in [(1, None), (1, Some(5)), (0, Some(4))] {
+                assert_eq!(between(at, 7, cpu, run), Step::Between, "{at:?} {cpu} {run:?}");
+            }
+        }
     }
 
     #[test]

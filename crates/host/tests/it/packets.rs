@@ -2,6 +2,7 @@
 //! its own.
 
 use crate::interrupts::{last_cpu, own_tid, record, tracer};
+use crate::rooms::{Connected, Middle, connected};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::net::UdpSocket;
@@ -15,7 +16,8 @@ const MESSAGE_BYTES: i64 = 1_000 + 28;
 /// Rate of the token bucket, bit/s.
 const RATE: i64 = 1_000_000;
 
-fn command(line: &str) -> bool {
+/// Runs a command in the network namespace of the calling thread. Returns whether it succeeded.
+pub fn command(line: &str) -> bool {
     let mut words = line.split(' ');
     let done = words.next().map(|program| Command::new(program).args(words).status());
     done.is_some_and(|status| status.is_ok_and(|status| status.success()))
@@ -128,5 +130,47 @@ fn a_drop_has_its_place_and_its_reason() {
     match by_filter.as_slice() {
         [(_, reason)] => assert_eq!(*reason, "TC_EGRESS"),
         _ => println!("skipped: tc cannot add a filter"),
+    }
+}
+
+/// Sends messages through a middle and returns the hops at which the middle received them and sent them on.
+fn passed_on(middle: Middle) -> Option<Vec<[PacketHop; 2]>> {
+    const MESSAGES: u64 = 20;
+    let Some(Connected { sender, receiver, .. }) = &connected(middle, false, 1_500) else {
+        println!("skipped: needs root, and the program ip");
+        return None;
+    };
+    let watch = following()?;
+    let ((), seen) = record([watch], || {
+        for seq in 0..MESSAGES {
+            send(sender, seq);
+            receiver.recv(&mut [0; 2_000]).unwrap();
+        }
+    });
+    let packets = packets(seen);
+    let of = |seq, place, device: &str| {
+        let is_there = |hop: &&PacketHop| {
+            let at = hop.device.map(|at| packets.devices[usize::from(at)].name.as_str());
+            hop.seq == seq && hop.at == place && at == Some(device)
+        };
+        let found: Vec<&PacketHop> = packets.hops.iter().filter(is_there).collect();
+        let [hop] = found[..] else { panic!("message {seq} at {device}: {found:?}") };
+        *hop
+    };
+    Some((0..MESSAGES).map(|seq| [of(seq, HopPlace::Received, "a0"), of(seq, HopPlace::Queued, "b0")]).collect())
+}
+
+#[test]
+fn a_bridge_passes_packets_on_in_the_run_that_received_them() {
+    for [received, queued] in passed_on(Middle::Bridge).into_iter().flatten() {
+        assert!(received.run.is_some(), "{received:?}");
+        assert_eq!((received.cpu, received.run), (queued.cpu, queued.run));
+    }
+}
+
+#[test]
+fn a_program_passes_packets_on_in_no_run() {
+    for [received, queued] in passed_on(Middle::Program).into_iter().flatten() {
+        assert!(received.run.is_some() && queued.run.is_none(), "{received:?} {queued:?}");
     }
 }

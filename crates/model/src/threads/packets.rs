@@ -63,6 +63,10 @@ pub struct PacketHop {
     /// Offset of the IP fragment in the datagram, bytes; 0 for the first fragment and for whole datagrams.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: u16,
+    /// Number of the run of soft interrupts of the CPU that handled the message at this place; absent if none did. A run is
+    /// one poll of a device: between two places of a message in one run, no program had the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
     /// Number of the kernel's reason for a drop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<u32>,

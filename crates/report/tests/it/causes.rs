@@ -419,6 +419,7 @@ fn hops(seq: u64, sent: i64, held_ns: i64) -> [PacketHop; 5] {
         buffer: 1,
         device,
         offset: 0,
+        run: None,
         reason: None,
     };
     places.map(hop)

@@ -212,11 +212,12 @@ impl Follower {
 
 /// A hop without a device.
 fn hop(packet: &tb_packet, seq: u64, at: HopPlace) -> PacketHop {
-    let tb_packet { at_ns, cpu, thread, fragment, .. } = *packet;
+    let tb_packet { at_ns, cpu, thread, fragment, run, .. } = *packet;
     let offset = (u16::from_be(fragment) & 0x1fff) << 3;
     // Packet buffers are aligned to 64 bytes.
     let buffer = (packet.buffer >> 6) as u32;
-    PacketHop { at_ns: at_ns as i64, seq, at, cpu, thread, buffer, device: None, offset, reason: None }
+    let run = Some(run).filter(|run| *run > 0);
+    PacketHop { at_ns: at_ns as i64, seq, at, cpu, thread, buffer, device: None, offset, run, reason: None }
 }
 
 /// A text that ends at a NUL byte; `None` if it is empty.
@@ -248,7 +249,8 @@ mod tests {
             number: 100,
             kind,
             payload_bytes: payload.len() as u8,
-            unused: [0; 6],
+            unused: [0; 2],
+            run: 0,
             device: *b"veth0\0\0\0\0\0\0\0\0\0\0\0",
             discipline: *b"tbf\0\0\0\0\0\0\0\0\0\0\0\0\0",
             payload: [0; TB_PACKET_PAYLOAD],

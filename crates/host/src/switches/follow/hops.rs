@@ -62,6 +62,7 @@ mod tests {
             buffer: 1,
             device: None,
             offset: 0,
+            run: None,
             reason: None,
         };
         let most = MOST_HOPS as i64;
