@@ -2,6 +2,8 @@
 //
 // What the BPF programs of this directory use of the kernel: types, forms of maps, and helper functions.
 
+#pragma once
+
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;

@@ -23,6 +23,7 @@ mod timeline;
 mod waits;
 mod walk;
 mod waterfall;
+mod way;
 mod words;
 
 use crate::clocks;

@@ -96,6 +96,7 @@ impl Kind {
                 | CauseWord::QueueDiscipline
                 | CauseWord::DeviceQueue
                 | CauseWord::Retransmission
+                | CauseWord::Reassembly
                 | CauseWord::SocketQueue,
             ) => Kind::Way,
         }
