@@ -2,6 +2,8 @@
 //
 // What the BPF programs of this directory use of the kernel: types, forms of maps, and helper functions.
 
+#pragma once
+
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -27,8 +29,8 @@ static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const now_ns)(void) = (void *)5;
 static u32 (*const this_cpu)(void) = (void *)8;
 static u64 (*const this_thread)(void) = (void *)14;
+static struct task_struct *(*const this_task)(void) = (void *)158;
 static long (*const read_kernel)(void *into, u32 bytes, const void *from) = (void *)113;
-static void *(*const this_task)(void) = (void *)158;
 static void *(*const ring_reserve)(void *ring, u64 bytes, u64 flags) = (void *)131;
 static void (*const ring_submit)(void *record, u64 flags) = (void *)132;
 static u64 (*const ring_query)(void *ring, u64 flags) = (void *)134;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //
 // Records where in the kernel the UDP datagrams of the watched ports are: at queue disciplines, devices, soft interrupts
-// and sockets. Only IPv4 without options is followed. See machine.bpf.c for how objects are built.
+// and sockets. IPv4 without options is followed, and IPv6 without extension headers other than the one of fragments. See
+// machine.bpf.c for how objects are built.
 
+#include "datagram.h"
 #include "kernel.h"
 #include "thread_id.h"
 
@@ -34,6 +36,9 @@ struct sk_buff {
   u16 network_header;
   u16 protocol;
 } RELOCATED;
+struct task_struct {
+  unsigned flags;
+} RELOCATED;
 struct sock_common {
   u16 skc_num;
   possible_net_t skc_net;
@@ -52,15 +57,19 @@ enum { QUEUED = 1, TRANSMITTED = 2, BACKLOG = 3, RECEIVED = 4, IN_SOCKET = 5, RE
 
 struct packet {
   u64 at_ns;
-  u64 buffer;      // address of the kernel's packet buffer
+  u64 buffer;       // address of the kernel's packet buffer
   u32 cpu;
-  s32 thread;      // thread that ran on the CPU
-  u32 namespace;   // network namespace of the device or socket
-  u32 from, to;    // addresses, network byte order
+  s32 thread;       // thread that ran on the CPU
+  u32 namespace;    // network namespace of the device or socket
+  u32 id;           // of the fragments of a datagram, network byte order
+  u32 from[4], to[4];      // addresses, network byte order; IPv4 as ::ffff:a.b.c.d
   u16 from_port, to_port;  // network byte order
-  u16 id, fragment;        // of the IP header, network byte order
-  u32 number;      // READ: bytes that were read; DROPPED: the reason; otherwise the length of the UDP datagram
-  u8 kind, payload_bytes, unused[6];
+  u16 offset;       // of the fragment in the datagram, bytes
+  u8 kind, payload_bytes;
+  u32 number;       // READ: bytes that were read; DROPPED: the reason; otherwise the length of the UDP datagram
+  u32 run;          // number of the run of soft interrupts of this CPU that handled the packet; 0 = none did
+  u8 more;          // whether later fragments of the datagram follow
+  u8 unused[7];
   char device[16];
   char discipline[16];
   u8 payload[MASK + 1];
@@ -76,7 +85,7 @@ struct {
 
 // Fragmented datagrams of the watched ports: later fragments have no ports.
 struct fragmented {
-  u32 from, to;
+  u32 from[4], to[4];
   u32 id;
 };
 struct both_ports {
@@ -93,8 +102,10 @@ struct {
 struct receiving {
   u64 buffer;  // packet buffer that the CPU receives now, if it belongs to a watched datagram; 0 = another packet
   u64 lost;    // number of records for which the ring buffer had no room
-  u16 to_port; // destination port of this datagram, network byte order
-  u16 unused[23];
+  u32 run;     // number of this run of soft interrupts, or of the next one
+  u32 thread;  // id of the thread in whose time soft interrupts run now, plus 1; 0 = none runs
+  u16 to_port; // destination port of the datagram in `buffer`, network byte order
+  u16 unused[19];
 } __attribute__((aligned(64)));
 struct {
   UINT(type, MAP_ARRAY);
@@ -114,16 +125,14 @@ const volatile u64 packets_wake_at_bytes = 2 << 20;
 // True while datagrams are followed. Only the loader changes it.
 u32 following;
 
-struct headers {
-  u8 version_length, service;
-  u16 length, id, fragment;
-  u8 hops, protocol;
-  u16 sum;
-  u32 from, to;
-  u16 from_port, to_port, udp_length, udp_sum;
-};
-
-INLINE u16 swapped(u16 number) { return number << 8 | number >> 8; }
+// Number of the run of soft interrupts in which the CPU is; 0 = it is in none. A run ends when a device has been polled:
+// two places of a packet in one run have no program between them. A thread of the kernel may poll devices instead of soft
+// interrupts; with PREEMPT_RT, another thread may run while soft interrupts are preempted.
+INLINE u32 run_of(const struct receiving *receiving) {
+  enum { PF_KTHREAD = 0x200000 };
+  int in_softirq = receiving->thread == (u32)this_thread() + 1;
+  return in_softirq || this_task()->flags & PF_KTHREAD ? receiving->run + 1 : 0;
+}
 
 INLINE struct packet *reserve(struct receiving *receiving) {
   struct packet *packet = ring_reserve(&packets, sizeof(*packet), 0);
@@ -138,23 +147,27 @@ INLINE void submit(struct packet *packet) {
 }
 
 // Reads the headers of a packet. Returns whether it is a UDP datagram of a watched port, or a fragment of one.
-INLINE int is_watched(const void *at, struct headers *headers) {
-  if (read_kernel(headers, sizeof(*headers), at)) return 0;
-  // IPv4 without options, UDP.
-  if (headers->version_length != 0x45 || headers->protocol != 17) return 0;
-  u16 fragment = swapped(headers->fragment);
-  struct fragmented key = {headers->from, headers->to, headers->id};
-  if (fragment & 0x1fff) {
-    struct both_ports *both = map_lookup(&fragments, &key);
-    if (!both) return 0;
-    headers->from_port = both->from;
-    headers->to_port = both->to;
+INLINE int is_watched(const unsigned char *at, struct datagram *datagram) {
+  struct ipv4 ip;
+  if (read_kernel(&ip, sizeof(ip), at)) return 0;
+  if (!(ip.version_length >> 4 == 4 ? of_ipv4(datagram, &ip) : of_ipv6(datagram, at))) return 0;
+  if (!datagram->offset) {
+    u16 port = datagram->from_port;
+    if (!map_lookup(&ports, &port)) return 0;
+    if (!datagram->more) return 1;
+  }
+  struct fragmented key = {.id = datagram->id};
+  address(key.from, datagram->from);
+  address(key.to, datagram->to);
+  if (!datagram->offset) {
+    struct both_ports both = {datagram->from_port, datagram->to_port};
+    map_update(&fragments, &key, &both, 0);
     return 1;
   }
-  u16 port = headers->from_port;
-  if (!map_lookup(&ports, &port)) return 0;
-  struct both_ports both = {port, headers->to_port};
-  if (fragment & 0x2000) map_update(&fragments, &key, &both, 0);
+  struct both_ports *both = map_lookup(&fragments, &key);
+  if (!both) return 0;
+  datagram->from_port = both->from;
+  datagram->to_port = both->to;
   return 1;
 }
 
@@ -165,11 +178,11 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
   struct receiving *receiving = map_lookup(&receivers, &cpu);
   if (!receiving) return 0;
   const unsigned char *at = skb->head + offset;
-  struct headers headers;
-  int watched = is_watched(at, &headers);
+  struct datagram datagram;
+  int watched = is_watched(at, &datagram);
   if (kind == RECEIVED) {
     receiving->buffer = watched ? (u64)skb : 0;
-    receiving->to_port = headers.to_port;
+    receiving->to_port = datagram.to_port;
   }
   if (!watched) return 0;
   struct packet *packet = reserve(receiving);
@@ -178,14 +191,16 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
   packet->buffer = (u64)skb;
   packet->cpu = cpu;
   packet->thread = own_id();
-  packet->from = headers.from;
-  packet->to = headers.to;
-  packet->from_port = headers.from_port;
-  packet->to_port = headers.to_port;
-  packet->id = headers.id;
-  packet->fragment = headers.fragment;
-  packet->number = kind == DROPPED ? number : swapped(headers.udp_length);
+  address(packet->from, datagram.from);
+  address(packet->to, datagram.to);
+  packet->from_port = datagram.from_port;
+  packet->to_port = datagram.to_port;
+  packet->id = datagram.id;
+  packet->offset = datagram.offset;
+  packet->more = datagram.more;
+  packet->number = kind == DROPPED ? number : datagram.bytes;
   packet->kind = kind;
+  packet->run = run_of(receiving);
   packet->namespace = 0;
   packet->device[0] = 0;
   packet->discipline[0] = 0;
@@ -196,16 +211,41 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
     if (kind == QUEUED) read_kernel(packet->discipline, sizeof(packet->discipline), device->qdisc->ops->id);
   }
   // The bytes after the headers that lie in the first piece of the buffer.
-  u32 linear = skb->data_len ? (u32)(skb->data - skb->head) + skb->len - skb->data_len : offset + swapped(headers.length);
-  u32 begin = offset + sizeof(headers);
+  u32 linear = skb->data_len ? (u32)(skb->data - skb->head) + skb->len - skb->data_len : offset + datagram.end;
+  u32 begin = offset + datagram.header;
   u32 bytes = linear > begin ? linear - begin : 0;
   if (bytes > PAYLOAD) bytes = PAYLOAD;
-  if (swapped(headers.fragment) & 0x1fff) bytes = 0;
+  if (datagram.offset) bytes = 0;
   asm volatile("" : "+r"(bytes));
   bytes &= MASK;
-  if (bytes && read_kernel(packet->payload, bytes, at + sizeof(headers))) bytes = 0;
+  if (bytes && read_kernel(packet->payload, bytes, at + datagram.header)) bytes = 0;
   packet->payload_bytes = bytes;
   submit(packet);
+  return 0;
+}
+
+SEC("tp_btf/softirq_entry") int on_softirq_entry(u64 *ctx) {
+  u32 cpu = this_cpu();
+  struct receiving *receiving = map_lookup(&receivers, &cpu);
+  if (receiving) receiving->thread = (u32)this_thread() + 1;
+  return 0;
+}
+
+INLINE struct receiving *end_run(void) {
+  u32 cpu = this_cpu();
+  struct receiving *receiving = map_lookup(&receivers, &cpu);
+  if (receiving) receiving->run++;
+  return receiving;
+}
+
+SEC("tp_btf/softirq_exit") int on_softirq_exit(u64 *ctx) {
+  struct receiving *receiving = end_run();
+  if (receiving) receiving->thread = 0;
+  return 0;
+}
+
+SEC("tp_btf/napi_poll") int on_poll(u64 *ctx) {
+  end_run();
   return 0;
 }
 
@@ -243,14 +283,17 @@ INLINE void at_socket(struct receiving *receiving, u32 cpu, const struct sock *s
   packet->cpu = cpu;
   packet->thread = own_id();
   packet->namespace = sock->__sk_common.skc_net.net->ns.inum;
-  packet->from = 0;
-  packet->to = 0;
+  const u32 none[4] = {0};
+  address(packet->from, none);
+  address(packet->to, none);
   packet->from_port = 0;
   packet->to_port = swapped(sock->__sk_common.skc_num);
   packet->id = 0;
-  packet->fragment = 0;
+  packet->offset = 0;
+  packet->more = 0;
   packet->number = number;
   packet->kind = kind;
+  packet->run = run_of(receiving);
   packet->payload_bytes = 0;
   packet->device[0] = 0;
   packet->discipline[0] = 0;

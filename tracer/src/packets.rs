@@ -10,7 +10,11 @@ use tailbound_abi::tb_packet;
 static OBJECT: &[u8] = include_bytes_aligned!("../bpf/packets.bpf.o");
 
 /// Tracepoints of the programs, with the name that a program has in the object. Kernels lack some of them.
-const POINTS: [(&str, &str); 7] = [
+/// The end of a run of soft interrupts comes before its begin: a begin without an end would never end.
+const POINTS: [(&str, &str); 10] = [
+    ("on_softirq_exit", "softirq_exit"),
+    ("on_poll", "napi_poll"),
+    ("on_softirq_entry", "softirq_entry"),
     ("on_queue", "net_dev_queue"),
     ("on_transmit", "net_dev_start_xmit"),
     ("on_backlog", "netif_rx"),
@@ -26,8 +30,10 @@ const POINTS: [(&str, &str); 7] = [
 struct Receiving {
     buffer: u64,
     lost: u64,
+    run: u32,
+    thread: u32,
     to_port: u16,
-    unused: [u16; 23],
+    unused: [u16; 19],
 }
 
 // SAFETY: `Receiving` has no padding, and every pattern of bits is a value of it.

@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 5;
+pub const TB_TRACER_VERSION: u32 = 7;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -99,27 +99,33 @@ pub struct tb_packet {
     pub thread: i32,
     /// Network namespace of the device or of the socket.
     pub namespace: u32,
-    /// Source address, network byte order; 0 for records of sockets.
-    pub from: u32,
-    /// Destination address, network byte order; 0 for records of sockets.
-    pub to: u32,
+    /// Identification of the fragments of a datagram, network byte order; of the IPv4 header, or of the fragment header of
+    /// IPv6 (0 without one).
+    pub id: u32,
+    /// Source address, network byte order, IPv4 as `::ffff:a.b.c.d`; 0 for records of sockets.
+    pub from: [u32; 4],
+    /// Destination address, network byte order, IPv4 as `::ffff:a.b.c.d`; 0 for records of sockets.
+    pub to: [u32; 4],
     /// Source port, network byte order; 0 for records of sockets.
     pub from_port: u16,
     /// Destination port, network byte order; the port of the socket for records of sockets.
     pub to_port: u16,
-    /// Identification of the IP header, network byte order.
-    pub id: u16,
-    /// Flags and fragment offset of the IP header, network byte order.
-    pub fragment: u16,
-    /// `TB_PACKET_READ`: number of bytes that were read; `TB_PACKET_DROPPED`: number of the kernel's reason; other places
-    /// of a device: length of the UDP datagram with its header, in bytes.
-    pub number: u32,
+    /// Offset of the IP fragment in the datagram, bytes; 0 for the first one and for datagrams without fragments.
+    pub offset: u16,
     /// Where the packet was, one of `TB_PACKET_*`.
     pub kind: u8,
     /// Number of bytes of the payload that are in `payload`.
     pub payload_bytes: u8,
+    /// `TB_PACKET_READ`: number of bytes that were read; `TB_PACKET_DROPPED`: number of the kernel's reason; other places
+    /// of a device: length of the UDP datagram with its header, in bytes.
+    pub number: u32,
+    /// Number of the run of soft interrupts of this CPU that handled the packet at this place; 0 = none did. A run is one
+    /// poll of a device, by a soft interrupt or by a thread of the kernel.
+    pub run: u32,
+    /// 1 if later IP fragments of the datagram follow, else 0.
+    pub more: u8,
     /// Reserved bytes of a record, not set.
-    pub unused: [u8; 6],
+    pub unused: [u8; 7],
     /// Name of the device, with a NUL byte at its end; empty if there is none.
     pub device: [u8; 16],
     /// `TB_PACKET_QUEUED`: kind of the device's queue discipline, with a NUL byte at its end.

@@ -49,6 +49,9 @@ pub enum CauseWord {
     SocketQueue,
     /// A packet with the message did not arrive, and the message waited until it was sent again.
     Retransmission,
+    /// A part of the message had arrived, and the kernel or the middleware waited for its rest, which was on its way
+    /// through the kernel.
+    Reassembly,
     /// A thread of an end ran.
     OwnWork,
     /// The message was not at any thread of an end: in the network, or in the kernel without a thread.

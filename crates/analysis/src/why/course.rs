@@ -1,10 +1,10 @@
 //! Follows one message through a part of its way by the threads of the ends: what they did in each moment.
 
-use crate::why::hops::Step;
 use crate::why::stamps::Leg;
 use crate::why::threads::Threads;
 use crate::why::timeline::Timeline;
 use crate::why::walk::{Call, Known, Limited, Stretch, What, back};
+use crate::why::way::Step;
 use tailbound_document::Evidence;
 use tailbound_model::{Metric, SleepState};
 

@@ -129,6 +129,8 @@ mod tests {
             buffer: 1,
             device: Some(0),
             offset: 0,
+            part: 0,
+            run: 0,
             reason: Some(reason),
         };
         let device = PacketDevice { name: "port1".into(), namespace: 1, discipline: None };

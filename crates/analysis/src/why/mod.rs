@@ -24,6 +24,7 @@ mod timeline;
 mod waits;
 mod walk;
 mod waterfall;
+mod way;
 mod words;
 
 use crate::clocks::Clocks;

@@ -162,7 +162,10 @@ fn of_pong(event: &mut SwitchEvent) {
         SwitchKind::Switch { out: one, into: two, .. } | SwitchKind::Wake { thread: one, by: two, .. } => {
             (*one, *two) = (id_of_pong(*one), id_of_pong(*two));
         }
-        SwitchKind::In(thread) | SwitchKind::Out { thread, .. } | SwitchKind::PageFault { thread, .. } => {
+        SwitchKind::In(thread)
+        | SwitchKind::Out { thread, .. }
+        | SwitchKind::PageFault { thread, .. }
+        | SwitchKind::FairServer { thread } => {
             *thread = id_of_pong(*thread);
         }
         SwitchKind::Moved { thread, to } => (*thread, *to) = (id_of_pong(*thread), *to + CPUS),

@@ -4,11 +4,11 @@
 //! device, the kernel until the socket, and the receiving thread after that; otherwise the threads alone.
 
 use crate::why::course::{self, Doing, Piece, follow};
-use crate::why::hops::Way;
 use crate::why::stamps::{Leg, Stamps};
 use crate::why::threads::Threads;
 use crate::why::timeline::Timeline;
 use crate::why::walk::{Call, What};
+use crate::why::way::Way;
 use tailbound_model::Metric;
 
 /// Follows a message through its legs. The pieces are in the order of the legs; within a leg the latest comes first.

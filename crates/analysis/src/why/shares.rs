@@ -1,12 +1,12 @@
 //! Causes of the time spans of a message: who had the CPU, who stopped the thread, or where the message was.
 
 use crate::why::course::{Doing, Piece};
-use crate::why::hops::Step;
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Key, Share, key, whole};
 use crate::why::timeline::Timeline;
 use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
+use crate::why::way::{Place, Step};
 use tailbound_document::{CauseWord, CausedBy, Evidence};
 use tailbound_model::SleepState;
 
@@ -97,16 +97,20 @@ fn ran(part: &Piece, cpu: u32, own: CauseWord, timeline: &Timeline, shares: &mut
 fn passed(part: &Piece, step: Step, timeline: &Timeline) -> Share {
     let by = |name: String| Some(CausedBy { name, process: None, tid: None, policy: None });
     let device = |index: Option<usize>| index.and_then(|index| timeline.hops.device(index));
-    let (cause, cpu, by) = match step {
-        Step::Discipline(index) => {
+    let at = |place| match place {
+        Place::Discipline(index) => {
             let name = |(name, kind): (&str, Option<&str>)| match kind {
                 Some(kind) => format!("{kind} of {name}"),
                 None => name.to_owned(),
             };
             (CauseWord::QueueDiscipline, None, device(index).and_then(|found| by(name(found))))
         }
-        Step::Device(index) => (CauseWord::DeviceQueue, None, device(index).and_then(|(name, _)| by(name.to_owned()))),
-        Step::Receive { cpu } => (CauseWord::Softirq, Some(cpu), by("NET_RX".to_owned())),
+        Place::Device(index) => (CauseWord::DeviceQueue, None, device(index).and_then(|(name, _)| by(name.to_owned()))),
+        Place::Receive { cpu, .. } => (CauseWord::Softirq, Some(cpu), by("NET_RX".to_owned())),
+    };
+    let (cause, cpu, by) = match step {
+        Step::At(place) => at(place),
+        Step::Rest(place) => (CauseWord::Reassembly, None, at(place).2),
         Step::SentAgain => (CauseWord::Retransmission, None, None),
         Step::Between => (CauseWord::Network, None, None),
     };

@@ -130,6 +130,11 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::QueueDiscipline => format!("the packet was in the queue discipline {}", by()),
         CauseWord::DeviceQueue => format!("the packet was at the device {}", by()),
         CauseWord::Retransmission => "a packet did not arrive, until the message was sent again".to_owned(),
+        CauseWord::Reassembly => {
+            let at = entry.end.as_ref().map_or(String::new(), |end| format!(" at the {end} end"));
+            let rest = entry.by.as_ref().map_or(String::new(), |by| format!(", which was at {}", named(by)));
+            format!("a part of the message had arrived{at} and waited for the rest{rest}")
+        }
         CauseWord::SocketQueue => format!("{who} read other datagrams, while the message was in its socket"),
         CauseWord::PageFault => format!("{who} was in a page fault (a page of memory was not there)"),
         CauseWord::BlockedIo if entry.evidence == Evidence::AtMost => {

@@ -7,4 +7,5 @@ mod killed;
 mod occupied;
 mod packets;
 mod page_faults;
+mod rooms;
 mod switches;

@@ -2,6 +2,7 @@
 //! its own.
 
 use crate::interrupts::{last_cpu, own_tid, record, tracer};
+use crate::rooms::{Connected, Middle, connected};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::net::UdpSocket;
@@ -15,7 +16,8 @@ const MESSAGE_BYTES: i64 = 1_000 + 28;
 /// Rate of the token bucket, bit/s.
 const RATE: i64 = 1_000_000;
 
-fn command(line: &str) -> bool {
+/// Runs a command in the network namespace of the calling thread. Returns whether it succeeded.
+pub fn command(line: &str) -> bool {
     let mut words = line.split(' ');
     let done = words.next().map(|program| Command::new(program).args(words).status());
     done.is_some_and(|status| status.is_ok_and(|status| status.success()))
@@ -49,7 +51,12 @@ fn following() -> Option<SwitchWatch> {
 
 /// Sends a message with this number.
 fn send(socket: &UdpSocket, seq: u64) {
-    let mut message = vec![0x55; 1_000];
+    send_bytes(socket, seq, 1_000);
+}
+
+/// Sends a message of this size with this number.
+fn send_bytes(socket: &UdpSocket, seq: u64, bytes: usize) {
+    let mut message = vec![0x55; bytes];
     message[..8].copy_from_slice(&seq.to_le_bytes());
     socket.send(&message).unwrap();
 }
@@ -65,6 +72,12 @@ fn at(packets: &Packets, seq: u64, place: HopPlace) -> &PacketHop {
     let hop = found.next().unwrap_or_else(|| panic!("message {seq} was not seen as {place:?}: {packets:?}"));
     assert!(found.next().is_none(), "message {seq} was seen twice as {place:?}");
     hop
+}
+
+/// The hops of a message at this place and this device; at no device if the name is empty.
+fn hops_at<'a>(packets: &'a Packets, seq: u64, place: HopPlace, device: &str) -> Vec<&'a PacketHop> {
+    let name = |hop: &PacketHop| hop.device.map_or("", |at| packets.devices[usize::from(at)].name.as_str());
+    packets.hops.iter().filter(|hop| hop.seq == seq && hop.at == place && name(hop) == device).collect()
 }
 
 #[test]
@@ -128,5 +141,80 @@ fn a_drop_has_its_place_and_its_reason() {
     match by_filter.as_slice() {
         [(_, reason)] => assert_eq!(*reason, "TC_EGRESS"),
         _ => println!("skipped: tc cannot add a filter"),
+    }
+}
+
+/// Tests messages over this IP version, in one packet and in three IP fragments, through a bridge.
+fn messages_are_followed_in_fragments_too(six: bool) {
+    let Some(Connected { sender, receiver, .. }) = &connected(Middle::Bridge, six, 1_500) else {
+        return println!("skipped: needs root, and the program ip");
+    };
+    let Some(watch) = following() else { return };
+    let ((), seen) = record([watch], || {
+        for (seq, bytes) in [(1, 64), (2, 1_400), (3, 4_000)] {
+            send_bytes(sender, seq, bytes);
+            receiver.recv(&mut [0; 5_000]).unwrap();
+        }
+    });
+    let packets = packets(seen);
+    let offsets = |seq, place, device: &str| {
+        hops_at(&packets, seq, place, device).iter().map(|hop| hop.offset).collect::<Vec<_>>()
+    };
+    // A fragment fills its packet, whose IP header has 20 bytes, or 48 with the header of fragments; its length is a multiple of 8.
+    let [one, all]: [&[u16]; 2] = if six { [&[0], &[0, 1448, 2896]] } else { [&[0], &[0, 1480, 2960]] };
+    for (seq, expected) in [(1, one), (2, one), (3, all)] {
+        for (place, device) in [(HopPlace::Queued, "a1"), (HopPlace::Queued, "b0"), (HopPlace::Received, "b1")] {
+            assert_eq!(offsets(seq, place, device), expected, "message {seq} {place:?} {device}: {packets:?}");
+        }
+        assert_eq!(offsets(seq, HopPlace::InSocket, ""), [0], "message {seq}: {packets:?}");
+    }
+    assert!(packets.not_followed.is_empty(), "{:?}", packets.not_followed);
+}
+
+#[test]
+fn messages_over_ipv4_are_followed() {
+    messages_are_followed_in_fragments_too(false);
+}
+
+#[test]
+fn messages_over_ipv6_are_followed() {
+    messages_are_followed_in_fragments_too(true);
+}
+
+/// Sends messages through a middle and returns the hops at which the middle received them and sent them on.
+fn passed_on(middle: Middle) -> Option<Vec<[PacketHop; 2]>> {
+    const MESSAGES: u64 = 20;
+    let Some(Connected { sender, receiver, .. }) = &connected(middle, false, 1_500) else {
+        println!("skipped: needs root, and the program ip");
+        return None;
+    };
+    let watch = following()?;
+    let ((), seen) = record([watch], || {
+        for seq in 0..MESSAGES {
+            send(sender, seq);
+            receiver.recv(&mut [0; 2_000]).unwrap();
+        }
+    });
+    let packets = packets(seen);
+    let of = |seq, place, device: &str| {
+        let found = hops_at(&packets, seq, place, device);
+        let [hop] = found[..] else { panic!("message {seq} at {device}: {found:?}") };
+        *hop
+    };
+    Some((0..MESSAGES).map(|seq| [of(seq, HopPlace::Received, "a0"), of(seq, HopPlace::Queued, "b0")]).collect())
+}
+
+#[test]
+fn a_bridge_passes_packets_on_in_the_run_that_received_them() {
+    for [received, queued] in passed_on(Middle::Bridge).into_iter().flatten() {
+        assert_ne!(received.run, 0, "{received:?}");
+        assert_eq!((received.cpu, received.run), (queued.cpu, queued.run));
+    }
+}
+
+#[test]
+fn a_program_passes_packets_on_in_no_run() {
+    for [received, queued] in passed_on(Middle::Program).into_iter().flatten() {
+        assert!(received.run != 0 && queued.run == 0, "{received:?} {queued:?}");
     }
 }

@@ -63,6 +63,14 @@ pub struct PacketHop {
     /// Offset of the IP fragment in the datagram, bytes; 0 for the first fragment and for whole datagrams.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: u16,
+    /// Number of the first part of the message in this datagram, from 1, if the middleware divided the message among
+    /// several datagrams (DATA_FRAG); 0 or absent if the datagram contains the whole message.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub part: u32,
+    /// Number of the run of soft interrupts of the CPU that handled the message at this place; 0 or absent if none did. A
+    /// run is one poll of a device: between two places of a message in one run, no program had the message.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub run: u32,
     /// Number of the kernel's reason for a drop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<u32>,
@@ -71,6 +79,11 @@ pub struct PacketHop {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(offset: &u16) -> bool {
     *offset == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Places of a message in the kernel, in the order in which a message passes them on one device.
@@ -112,6 +125,7 @@ pub enum NotFollowed {
     Protected,
     /// The first fragment of the datagram was not seen.
     NoFirstFragment,
-    /// The datagram had a part of a message that the middleware divided among several datagrams.
+    /// The datagram had a part of a message that the middleware divided among several datagrams, and the datagram with the
+    /// first part was not seen.
     Divided,
 }

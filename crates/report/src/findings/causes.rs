@@ -114,6 +114,8 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::QueueDiscipline => format!("in the queue discipline {by} (towards the {} end)", towards()),
         CauseWord::DeviceQueue => format!("at the device {by} (towards the {} end)", towards()),
         CauseWord::Retransmission => format!("until messages were sent again (towards the {} end)", towards()),
+        CauseWord::Reassembly if by.is_empty() => format!("waiting for the rest of a message{end}"),
+        CauseWord::Reassembly => format!("waiting for the rest of a message, which was at {by}{end}"),
         CauseWord::SocketQueue => format!("in a socket, behind other datagrams{end}"),
         CauseWord::FairServer => format!("waiting for a CPU that the fair server of the kernel gave to {by}{end}"),
         CauseWord::IdleExit => format!("until an idle CPU ran the thread{end}"),

@@ -102,6 +102,7 @@ impl Kind {
                 | CauseWord::QueueDiscipline
                 | CauseWord::DeviceQueue
                 | CauseWord::Retransmission
+                | CauseWord::Reassembly
                 | CauseWord::SocketQueue,
             ) => Kind::Way,
         }

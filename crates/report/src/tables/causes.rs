@@ -91,7 +91,9 @@ fn not_followed(reason: &str) -> &str {
         "in_pages" => "the kernel kept their contents in pages of their own, as it does with more than about 16 kB",
         "protected" => "they were encrypted or signed",
         "no_first_fragment" => "their first fragment was not seen",
-        "divided" => "the middleware divided one message among several datagrams",
+        "divided" => {
+            "the middleware divided one message among several datagrams, and the first one of them was not seen"
+        }
         other => other,
     }
 }

@@ -98,6 +98,8 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::QueueDiscipline => format!("the waits in the queue discipline {by}"),
         CauseWord::DeviceQueue => format!("the time at the device {by}"),
         CauseWord::Retransmission => "the time until messages were sent again".to_owned(),
+        CauseWord::Reassembly if by.is_empty() => "the waits for the rest of a message".to_owned(),
+        CauseWord::Reassembly => format!("the waits for the rest of a message, which was at {by}"),
         CauseWord::SocketQueue => "the waits in a socket behind other datagrams".to_owned(),
         CauseWord::FairServer => format!("the waits for a CPU that the fair server gave to {by}"),
         CauseWord::IdleExit => "the waits for an idle CPU".to_owned(),

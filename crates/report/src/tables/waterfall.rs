@@ -64,6 +64,8 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::QueueDiscipline => format!("queue discipline {by}"),
         CauseWord::DeviceQueue => format!("device {by}"),
         CauseWord::Retransmission => "until sent again".to_owned(),
+        CauseWord::Reassembly if by.is_empty() => "waited for the rest".to_owned(),
+        CauseWord::Reassembly => format!("waited for the rest, at {by}"),
         CauseWord::SocketQueue => "read other datagrams".to_owned(),
         CauseWord::FairServer => format!("fair server ran {by}"),
         CauseWord::IdleExit => format!("{cpu} left idle"),

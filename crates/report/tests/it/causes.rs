@@ -419,6 +419,8 @@ fn hops(seq: u64, sent: i64, held_ns: i64) -> [PacketHop; 5] {
         buffer: 1,
         device,
         offset: 0,
+        part: 0,
+        run: 0,
         reason: None,
     };
     places.map(hop)
@@ -458,6 +460,31 @@ fn a_queue_discipline_that_held_the_message_is_the_cause() {
         spans.iter().any(|s| s.hop == tailbound_report::Hop::WayOut && s.cause == Some(CauseWord::QueueDiscipline)),
         "{spans:?}"
     );
+}
+
+/// Tests that a message in two fragments waits for the second one, wherever it is held, and that the report says where.
+#[test]
+fn a_message_waits_for_the_rest_of_it() {
+    const HELD: i64 = 5_000_000;
+    let late = [USUAL[0] + HELD, USUAL[1], USUAL[2]];
+    let second = |seq: u64| {
+        let held = if seq == LATE { 500 + HELD } else { 500 };
+        let hops = hops(seq, begun(seq) + 100, held);
+        hops.map(|hop| PacketHop { offset: if hop.at == HopPlace::InSocket { 0 } else { 1480 }, buffer: 2, ..hop })
+    };
+    let both = |seq: u64| {
+        let mut all = [&hops(seq, begun(seq), 500)[..4], &second(seq)].concat();
+        all.sort_by_key(|hop| hop.at_ns);
+        all
+    };
+    let all: Vec<PacketHop> = (0..SLOTS).flat_map(both).collect();
+    let report = report(Seen { late, events: Switches { packets: followed(all, Vec::new()), ..watched(Vec::new()) } });
+    let incident = incident(&report);
+    let [entry] = entries(incident, CauseWord::Reassembly)[..] else { panic!("{:?}", incident.ledger) };
+    assert_eq!(entry.by.as_ref().map(|by| by.name.as_str()), Some("tbf of port1"));
+    // The first fragment is received 1,900 ns after the second one was queued; what this takes otherwise is subtracted.
+    assert!((HELD - 2_000..=HELD).contains(&entry.ns_low), "{entry:?}");
+    insta::assert_snapshot!("rest", sentences(&report));
 }
 
 /// Tests that a thread which ran is the cause only while it read other datagrams than the message.

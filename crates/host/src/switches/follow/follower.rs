@@ -1,8 +1,9 @@
 //! Joins the records of packets with the messages of one process.
 
 use super::hops::{Hops, contain};
-use super::identity::sequence;
+use super::identity::{Content, Divided, content};
 use super::ports::Sockets;
+use super::recent::Recent;
 use crate::switches::tracefs::Tracefs;
 use crate::switches::windows::affordable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,31 +16,39 @@ const MOST_REPORTED: usize = 20_000;
 const MOST_READS: usize = 20_000;
 /// Maximum number of reads of sockets kept in memory.
 const READS_KEPT: usize = 1 << 20;
-/// Maximum number of fragmented datagrams of which later fragments are expected.
-const MOST_FRAGMENTED: usize = 4096;
 /// Maximum number of drops in a result.
 const MOST_DROPS: usize = 10_000;
 /// Maximum number of devices with a name.
 const MOST_DEVICES: usize = 1024;
 
 /// Source, destination and identification of the fragments of a datagram.
-type Fragmented = (u32, u32, u16);
+type Fragmented = ([u32; 4], [u32; 4], u32);
+
+/// The message that a datagram belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OfMessage {
+    /// Sequence number of the message.
+    seq: u64,
+    /// Number of the first part of the message in the datagram; 0 = the datagram contains the whole message.
+    part: u32,
+}
 
 /// Follows the messages that one process sends.
 #[derive(Debug)]
 pub(in crate::switches) struct Follower {
     pub sockets: Sockets,
     /// Addresses and ports from which the process has sent.
-    sources: BTreeSet<(u32, u16)>,
+    sources: BTreeSet<([u32; 4], u16)>,
     devices: Vec<PacketDevice>,
     hops: Hops,
     reads: VecDeque<SocketRead>,
     drops: Vec<PacketHop>,
-    /// Sequence numbers of fragmented datagrams, and the order in which they came.
-    fragmented: BTreeMap<Fragmented, u64>,
-    fragmented_order: VecDeque<Fragmented>,
-    /// For each CPU: packet buffer that it received last, and the sequence number of the message in it.
-    receiving: BTreeMap<u32, (u64, u64)>,
+    /// Fragmented datagrams of which later fragments are expected.
+    fragmented: Recent<Fragmented, OfMessage>,
+    /// Sequence numbers of messages that the middleware divided among several datagrams.
+    divided: Recent<Divided, u64>,
+    /// For each CPU: packet buffer that it received last, and the message in it.
+    receiving: BTreeMap<u32, (u64, OfMessage)>,
     not_followed: BTreeMap<NotFollowed, u64>,
     gaps: Vec<(i64, i64)>,
 }
@@ -54,8 +63,8 @@ impl Follower {
             hops: Hops::default(),
             reads: VecDeque::new(),
             drops: Vec::new(),
-            fragmented: BTreeMap::new(),
-            fragmented_order: VecDeque::new(),
+            fragmented: Recent::default(),
+            divided: Recent::default(),
             receiving: BTreeMap::new(),
             not_followed: BTreeMap::new(),
             gaps: Vec::new(),
@@ -72,8 +81,8 @@ impl Follower {
         match packet.kind {
             TB_PACKET_READ => self.read(packet),
             TB_PACKET_IN_SOCKET => {
-                if let Some((_, seq)) = self.receiving.get(&packet.cpu).filter(|(buffer, _)| *buffer == packet.buffer) {
-                    self.hops.keep(hop(packet, *seq, HopPlace::InSocket));
+                if let Some((_, of)) = self.receiving.get(&packet.cpu).filter(|(buffer, _)| *buffer == packet.buffer) {
+                    self.hops.keep(hop(packet, *of, HopPlace::InSocket));
                 }
             }
             _ => self.passed(packet),
@@ -111,8 +120,8 @@ impl Follower {
         if !self.sources.contains(&source) {
             return;
         }
-        let seq = match self.sequence(packet) {
-            Ok(Some(seq)) => seq,
+        let of = match self.message_of(packet) {
+            Ok(Some(of)) => of,
             Ok(None) => return,
             Err(reason) => {
                 // Each datagram is queued once in the network namespace of its sender.
@@ -123,11 +132,11 @@ impl Follower {
             }
         };
         if place == HopPlace::Received {
-            self.receiving.insert(packet.cpu, (packet.buffer, seq));
+            self.receiving.insert(packet.cpu, (packet.buffer, of));
         }
         let device = self.device(packet);
         let reason = (place == HopPlace::Dropped).then_some(packet.number);
-        let hop = PacketHop { device, reason, ..hop(packet, seq, place) };
+        let hop = PacketHop { device, reason, ..hop(packet, of, place) };
         match place {
             HopPlace::Dropped if self.drops.len() < MOST_DROPS => self.drops.push(hop),
             HopPlace::Dropped => {}
@@ -135,10 +144,10 @@ impl Follower {
         }
     }
 
-    fn sequence(&mut self, packet: &tb_packet) -> Result<Option<u64>, NotFollowed> {
-        let fragment = u16::from_be(packet.fragment);
+    /// The message that a packet belongs to; `None` if it contains no message.
+    fn message_of(&mut self, packet: &tb_packet) -> Result<Option<OfMessage>, NotFollowed> {
         let datagram = (packet.from, packet.to, packet.id);
-        if fragment & 0x1fff != 0 {
+        if packet.offset != 0 {
             return self.fragmented.get(&datagram).copied().map(Some).ok_or(NotFollowed::NoFirstFragment);
         }
         let bytes = usize::from(packet.payload_bytes).min(TB_PACKET_PAYLOAD);
@@ -147,19 +156,21 @@ impl Follower {
         if packet.kind != TB_PACKET_DROPPED && packet.number < SHORTEST {
             return Ok(None);
         }
-        let seq = sequence(&packet.payload[..bytes])?;
-        const MORE_FRAGMENTS: u16 = 0x2000;
-        if let Some(seq) = seq.filter(|_| fragment & MORE_FRAGMENTS != 0)
-            && self.fragmented.insert(datagram, seq).is_none()
-        {
-            self.fragmented_order.push_back(datagram);
-            if self.fragmented_order.len() > MOST_FRAGMENTED
-                && let Some(oldest) = self.fragmented_order.pop_front()
-            {
-                self.fragmented.remove(&oldest);
+        let of = match content(&packet.payload[..bytes])? {
+            None => return Ok(None),
+            Some(Content::Message(seq)) => OfMessage { seq, part: 0 },
+            Some(Content::Part { of, part, seq: Some(seq) }) => {
+                self.divided.insert(of, seq);
+                OfMessage { seq, part }
             }
+            Some(Content::Part { of, part, seq: None }) => {
+                OfMessage { seq: *self.divided.get(&of).ok_or(NotFollowed::Divided)?, part }
+            }
+        };
+        if packet.more != 0 {
+            self.fragmented.insert(datagram, of);
         }
-        Ok(seq)
+        Ok(Some(of))
     }
 
     /// Index of the device of a packet; `None` if it has none, or if there are too many devices.
@@ -211,12 +222,12 @@ impl Follower {
 }
 
 /// A hop without a device.
-fn hop(packet: &tb_packet, seq: u64, at: HopPlace) -> PacketHop {
-    let tb_packet { at_ns, cpu, thread, fragment, .. } = *packet;
-    let offset = (u16::from_be(fragment) & 0x1fff) << 3;
+fn hop(packet: &tb_packet, of: OfMessage, at: HopPlace) -> PacketHop {
+    let tb_packet { at_ns, cpu, thread, offset, run, .. } = *packet;
+    let OfMessage { seq, part } = of;
     // Packet buffers are aligned to 64 bytes.
     let buffer = (packet.buffer >> 6) as u32;
-    PacketHop { at_ns: at_ns as i64, seq, at, cpu, thread, buffer, device: None, offset, reason: None }
+    PacketHop { at_ns: at_ns as i64, seq, at, cpu, thread, buffer, device: None, offset, part, run, reason: None }
 }
 
 /// A text that ends at a NUL byte; `None` if it is empty.
@@ -231,24 +242,29 @@ mod tests {
 
     const OWN: u32 = 7;
     const OTHER: u32 = 8;
+    /// A datagram without fragments.
+    const WHOLE: (u16, bool) = (0, false);
 
-    fn packet(at_ns: u64, kind: u8, namespace: u32, fragment: u16, payload: &[u8]) -> tb_packet {
+    /// A packet with the fragment of a datagram at the offset in bytes; `more` fragments follow.
+    fn packet(at_ns: u64, kind: u8, namespace: u32, (offset, more): (u16, bool), payload: &[u8]) -> tb_packet {
         let mut packet = tb_packet {
             at_ns,
             buffer: 99,
             cpu: 1,
             thread: 10,
             namespace,
-            from: 1,
-            to: 2,
+            id: 5,
+            from: [0, 0, 0xffff_0000, 1],
+            to: [0, 0, 0xffff_0000, 2],
             from_port: 0x1234,
             to_port: 0x4321,
-            id: 5,
-            fragment: fragment.to_be(),
-            number: 100,
+            offset,
             kind,
             payload_bytes: payload.len() as u8,
-            unused: [0; 6],
+            number: 100,
+            run: 0,
+            more: u8::from(more),
+            unused: [0; 7],
             device: *b"veth0\0\0\0\0\0\0\0\0\0\0\0",
             discipline: *b"tbf\0\0\0\0\0\0\0\0\0\0\0\0\0",
             payload: [0; TB_PACKET_PAYLOAD],
@@ -272,11 +288,11 @@ mod tests {
         let number = 3u64.to_le_bytes();
         let places = [(TB_PACKET_QUEUED, OWN), (TB_PACKET_TRANSMITTED, OWN), (TB_PACKET_RECEIVED, OTHER)];
         for (at_ns, (kind, namespace)) in (1..).zip(places) {
-            follower.take(&packet(at_ns, kind, namespace, 0x4000, &number));
+            follower.take(&packet(at_ns, kind, namespace, WHOLE, &number));
         }
-        follower.take(&packet(4, TB_PACKET_IN_SOCKET, OTHER, 0, &[]));
+        follower.take(&packet(4, TB_PACKET_IN_SOCKET, OTHER, WHOLE, &[]));
         // The socket of another packet buffer.
-        follower.take(&tb_packet { buffer: 100, ..packet(5, TB_PACKET_IN_SOCKET, OTHER, 0, &[]) });
+        follower.take(&tb_packet { buffer: 100, ..packet(5, TB_PACKET_IN_SOCKET, OTHER, WHOLE, &[]) });
         let places = [HopPlace::Queued, HopPlace::Transmitted, HopPlace::Received, HopPlace::InSocket];
         let expected: Vec<_> = (1..).zip(places).map(|(at_ns, place)| (at_ns, 3, place, 0)).collect();
         assert_eq!(found(&follower), expected);
@@ -287,18 +303,42 @@ mod tests {
     #[test]
     fn later_fragments_belong_to_the_message_of_the_first_one() {
         let mut follower = follower();
-        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, 0x2000, &3u64.to_le_bytes()));
-        follower.take(&packet(2, TB_PACKET_QUEUED, OWN, 185, &[]));
-        follower.take(&tb_packet { id: 6, ..packet(3, TB_PACKET_QUEUED, OWN, 185, &[]) });
+        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, (0, true), &3u64.to_le_bytes()));
+        follower.take(&packet(2, TB_PACKET_QUEUED, OWN, (1480, false), &[]));
+        follower.take(&tb_packet { id: 6, ..packet(3, TB_PACKET_QUEUED, OWN, (1480, false), &[]) });
         assert_eq!(found(&follower), [(1, 3, HopPlace::Queued, 0), (2, 3, HopPlace::Queued, 1480)]);
         assert_eq!(follower.within(&[]).not_followed, [(NotFollowed::NoFirstFragment, 1)].into());
+    }
+
+    /// Test: the middleware divides a message between two datagrams, and the kernel divides the first one again.
+    #[test]
+    fn parts_of_a_message_belong_together() {
+        let part = |part: u8, number: &[u8]| {
+            let head = b"RTPS\x02\x05\x01\x0fabcdefghijkl\x16\x01\x2c\0";
+            let first = [0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 9, 0, 0, 0, part, 0, 0, 0, 1, 0, 0x40, 5];
+            [&head[..], &first, &2_000u32.to_le_bytes(), number].concat()
+        };
+        let mut follower = follower();
+        let second = part(2, &[]);
+        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, WHOLE, &second));
+        let number = [&[0, 1, 0, 0][..], &3u64.to_le_bytes()].concat();
+        follower.take(&packet(2, TB_PACKET_QUEUED, OWN, (0, true), &part(1, &number)));
+        follower.take(&packet(3, TB_PACKET_QUEUED, OWN, (1480, false), &[]));
+        follower.take(&tb_packet { id: 6, ..packet(4, TB_PACKET_QUEUED, OWN, WHOLE, &second) });
+        follower.take(&tb_packet { id: 6, ..packet(5, TB_PACKET_RECEIVED, OTHER, WHOLE, &second) });
+        follower.take(&packet(6, TB_PACKET_IN_SOCKET, OTHER, WHOLE, &[]));
+        let packets = follower.within(&[(0, 1_000)]);
+        let hops: Vec<_> = packets.hops.iter().map(|hop| (hop.at_ns, hop.seq, hop.part, hop.offset)).collect();
+        assert_eq!(hops, [(2, 3, 1, 0), (3, 3, 1, 1480), (4, 3, 2, 0), (5, 3, 2, 0), (6, 3, 2, 0)]);
+        // Of the first datagram, the first part of the message was not seen before.
+        assert_eq!(packets.not_followed, [(NotFollowed::Divided, 1)].into());
     }
 
     #[test]
     fn drops_of_the_whole_trial_are_kept_with_their_reason() {
         let mut follower = follower();
-        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, 0x4000, &3u64.to_le_bytes()));
-        follower.take(&tb_packet { number: 6, ..packet(2, TB_PACKET_DROPPED, OTHER, 0x4000, &3u64.to_le_bytes()) });
+        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, WHOLE, &3u64.to_le_bytes()));
+        follower.take(&tb_packet { number: 6, ..packet(2, TB_PACKET_DROPPED, OTHER, WHOLE, &3u64.to_le_bytes()) });
         let packets = follower.within(&[]);
         let drops: Vec<_> = packets.drops.iter().map(|hop| (hop.at_ns, hop.seq, hop.reason)).collect();
         assert_eq!((drops, packets.hops.len()), (vec![(2, 3, Some(6))], 0));
@@ -307,11 +347,11 @@ mod tests {
     #[test]
     fn packets_of_a_process_elsewhere_with_the_same_port_are_left_out() {
         let mut follower = follower();
-        follower.take(&packet(1, TB_PACKET_QUEUED, OTHER, 0x4000, &3u64.to_le_bytes()));
-        follower.take(&packet(2, TB_PACKET_RECEIVED, OWN, 0x4000, &3u64.to_le_bytes()));
-        follower.take(&packet(3, TB_PACKET_READ, OTHER, 0, &[]));
+        follower.take(&packet(1, TB_PACKET_QUEUED, OTHER, WHOLE, &3u64.to_le_bytes()));
+        follower.take(&packet(2, TB_PACKET_RECEIVED, OWN, WHOLE, &3u64.to_le_bytes()));
+        follower.take(&packet(3, TB_PACKET_READ, OTHER, WHOLE, &[]));
         assert_eq!((found(&follower), follower.within(&[(0, 9)]).reads), (vec![], vec![]));
-        follower.take(&packet(4, TB_PACKET_READ, OWN, 0, &[]));
+        follower.take(&packet(4, TB_PACKET_READ, OWN, WHOLE, &[]));
         assert_eq!(follower.within(&[(0, 9)]).reads, [SocketRead { at_ns: 4, thread: 10, port: 0x2143 }]);
     }
 }

@@ -62,6 +62,8 @@ mod tests {
             buffer: 1,
             device: None,
             offset: 0,
+            part: 0,
+            run: 0,
             reason: None,
         };
         let most = MOST_HOPS as i64;

@@ -8,6 +8,7 @@ mod follower;
 mod hops;
 mod identity;
 mod ports;
+mod recent;
 
 pub(super) use follower::Follower;
 pub(super) use ports::Sockets;
