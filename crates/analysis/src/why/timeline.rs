@@ -8,6 +8,9 @@ use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEven
 /// Longest duration of an interrupt or a page fault that an event can give, ns.
 const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
 
+/// In place of a thread id: it is not known which thread had a CPU, because a context switch was not reported.
+pub(crate) const UNKNOWN: i32 = -1;
+
 /// State of a thread after a context switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -164,7 +167,8 @@ impl Timeline {
 
     /// Adds the time at which a thread got a CPU, if only the time `at_ns` at which it left this CPU was recorded. The
     /// thread had the CPU from the beginning, or it was moved to the CPU while it ran, after the last context switch on
-    /// this CPU and after it had left another CPU. If the CPU was idle, the kernel did not report the switch from the idle
+    /// this CPU and after it had left another CPU and was woken. Then a context switch was not reported: of the time before,
+    /// it is not known which thread had the CPU. If the CPU was idle, the kernel did not report the switch from the idle
     /// thread: the thread ran at most since it was woken, and at least since it woke another thread.
     fn arrived(&mut self, thread: i32, cpu: u32, at_ns: i64) {
         let last = self.cpus.entry(cpu).or_default().last().copied();
@@ -179,8 +183,14 @@ impl Timeline {
             return self.come(thread, since, cpu);
         }
         let left = self.threads.get(&thread).and_then(|events| events.last()).map_or(self.begin_ns, |(at, _)| *at);
-        let since = last.map_or(self.begin_ns, |(at, _)| at.max(left));
-        self.cpus.entry(cpu).or_default().push((since, thread));
+        let woken = self.wakes.get(&thread).and_then(|wakes| wakes.last()).map(|w| w.at_ns).filter(|at| *at > left);
+        // At the same time as its last event, the thread would never have left its CPU.
+        let since = last.map_or(self.begin_ns, |(at, _)| at.max(woken.unwrap_or(left + 1)).min(at_ns));
+        let on_cpu = self.cpus.entry(cpu).or_default();
+        if let Some((_, who)) = on_cpu.last_mut() {
+            *who = UNKNOWN;
+        }
+        on_cpu.push((since, thread));
         if last.is_some() {
             self.come(thread, since, cpu);
         }
@@ -294,7 +304,8 @@ impl Timeline {
         self.cpus.contains_key(&cpu)
     }
 
-    /// The threads that ran on `cpu` between two times, in order: begin and end in ns, and the thread id (0 = idle).
+    /// The threads that ran on `cpu` between two times, in order: begin and end in ns, and the thread id (0 = idle), or
+    /// [`UNKNOWN`].
     pub fn occupants(&self, cpu: u32, from_ns: i64, to_ns: i64) -> Vec<(i64, i64, i32)> {
         let Some(events) = self.cpus.get(&cpu) else { return Vec::new() };
         let first = events.partition_point(|(t, _)| *t <= from_ns).saturating_sub(1);

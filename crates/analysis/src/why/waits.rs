@@ -4,7 +4,7 @@ use crate::why::course::Piece;
 use crate::why::delays::delay;
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Share, whole};
-use crate::why::timeline::Timeline;
+use crate::why::timeline::{Timeline, UNKNOWN};
 use tailbound_document::{CauseWord, Evidence};
 use tailbound_model::{CounterMove, CpuLimit};
 
@@ -45,6 +45,7 @@ pub(crate) fn waited(
                     Some((cause, cpu, evidence)) => whole(&span, cause, cpu, None, evidence),
                     None => continue,
                 },
+                None if tid == UNKNOWN => whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence),
                 None => {
                     let (cause, by) = known.threads.had_the_cpu(tid);
                     // The scheduler prefers the thread that waits, but for the fair server.

@@ -403,3 +403,46 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
     // Limit: as for the messages that had to wait.
     assert!(p99["without_ns"].as_i64().unwrap() < 500_000_000, "{without}");
 }
+
+/// Keeps a CPU busy with this policy for this time.
+fn keep_busy(name: &std::ffi::CStr, policy: Policy, cpu: u32, seconds: u64) {
+    nix::sys::prctl::set_name(name).unwrap();
+    scheduling::apply(0, &RoleScheduling { policy: Some(policy), cpus: Some(CpuList::one(cpu)) }).unwrap();
+    let end_ns = monotonic_ns() + seconds as i64 * 1_000_000_000;
+    while monotonic_ns() < end_ns {}
+}
+
+/// Test: a real-time thread below the pong keeps its CPU busy, so that the fair server gives the CPU to a time-sharing
+/// thread, which displaces the pong too; the report names the server and the thread.
+#[test]
+fn a_real_time_pong_that_the_fair_server_displaces_is_explained() {
+    let release = nix::sys::utsname::uname().unwrap().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    if !may_be_real_time() || (numbers.next(), numbers.next()) < (Some(6), Some(12)) {
+        println!("skipped: needs real-time policies and Linux 6.12");
+        return;
+    }
+    let bench = Bench::new();
+    let study = bench.study(
+        "measure: { ping-pong: { duration: 5 s, warm_up: 10, timeout: 1 s, receive: block } }\nrate: 200 Hz\ndriver: udp\n\
+         path: loopback\nattribution: on\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n\
+         scheduling: { policy: fifo, priority: 50 }\nhost: { real_time_throttling: off }\n",
+    );
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut run = command.spawn().unwrap();
+    wait_for_measuring(run.id() as i32, "pong");
+    std::thread::scope(|scope| {
+        scope.spawn(|| keep_busy(c"fair-hog", Policy::Other { nice: 0 }, 1, 3));
+        scope.spawn(|| keep_busy(c"rt-hog", Policy::Fifo { priority: 10 }, 1, 3));
+    });
+    assert!(run.wait().unwrap().success());
+    let report = bench.report();
+    let causes = report["conditions"][0]["causes"].as_array().cloned().unwrap_or_default();
+    let served: Vec<&Value> = causes.iter().filter(|c| c["cause"] == "fair_server").collect();
+    assert!(served.iter().any(|c| c["end"] == "pong" && c["by"]["name"] == "fair-hog"), "{causes:#?}");
+    // The server gives at most 50 ms of each second.
+    let ns: i64 = served.iter().map(|c| c["ns"].as_i64().unwrap()).sum();
+    assert!((10_000_000..=200_000_000).contains(&ns), "{ns} ns in {causes:#?}");
+}

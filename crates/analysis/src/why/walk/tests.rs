@@ -1,6 +1,7 @@
 //! Tests of following a thread back, with events made by hand.
 
 use super::*;
+use crate::why::timeline::UNKNOWN;
 use tailbound_model::{Attribution, CpuList, RecordedBy, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
 const KNOWN: Known = Known {
@@ -246,6 +247,47 @@ fn a_thread_that_sleeps_thousands_of_times_is_followed_to_the_begin() {
 fn a_thread_that_ends_keeps_its_id() {
     let timeline = seen(true, &[switch(100, 1, 0, HOG, false), switch(800, 1, -1, TAKER, false)]);
     assert_eq!(timeline.occupants(1, 200, 800), [(200, 800, HOG)]);
+}
+
+/// Some kernels do not report some context switches: the one away from the thread 40, here.
+#[test]
+fn a_switch_that_was_not_reported_leaves_the_thread_before_it_unknown() {
+    let timeline = seen(
+        true,
+        &[
+            switch(200, 1, TAKER, 40, false),
+            wake(300, 0, 0, true),
+            woken(HOG, 500, 0, (true, false)),
+            switch(800, 1, HOG, TAKER, true),
+        ],
+    );
+    assert_eq!(way(&timeline)[1], (TAKER, waited(1, Evidence::Seen), 300, 800));
+    assert_eq!(timeline.occupants(1, 300, 800), [(300, 500, UNKNOWN), (500, 800, HOG)]);
+    // The taker got the CPU unseen, at some time after it was woken.
+    let asleep = |at_ns, into| {
+        let what =
+            SwitchKind::Switch { out: TAKER, into, preempted: false, state: Some(SleepState::PageFault), limit: None };
+        SwitchEvent { at_ns, cpu: 1, what }
+    };
+    let timeline = seen(
+        true,
+        &[
+            asleep(200, 40),
+            wake(300, 0, 0, true),
+            asleep(500, 0),
+            wake(790, 0, 0, true),
+            switch(800, 1, 0, TAKER, false),
+        ],
+    );
+    let expected = [
+        (TAKER, What::Ran { cpu: 1 }, 800, 900),
+        (TAKER, waited(1, Evidence::Seen), 790, 800),
+        (TAKER, What::Slept(Some(SleepState::PageFault)), 500, 790),
+        (TAKER, What::Ran { cpu: 1 }, 300, 500),
+        (TAKER, What::Slept(Some(SleepState::PageFault)), 200, 300),
+        (TAKER, What::Ran { cpu: 1 }, 100, 200),
+    ];
+    assert_eq!(way(&timeline), expected);
 }
 
 #[test]
