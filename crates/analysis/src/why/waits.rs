@@ -143,7 +143,7 @@ mod tests {
         Counter, CounterSeries, CpuList, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
     };
 
-    /// The causes of a wait of thread 20 for the idle CPU 1, from 200 to `came`, with a page fault of this length before `came`.
+    /// The causes of a wait of thread 20 for the idle CPU 1, from 200 to `came`, with a page fault of this length from 90 on.
     fn waits_for_an_idle_cpu(came: i64, fault_ns: u32) -> Vec<(CauseWord, i64, Evidence)> {
         let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
         let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
@@ -153,7 +153,7 @@ mod tests {
             event(came, switch(0, 20)),
         ];
         if fault_ns > 0 {
-            events.push(event(came + 10, SwitchKind::PageFault { thread: 20, ns: fault_ns, disk: true }));
+            events.insert(0, event(90, SwitchKind::PageFault { thread: 20, ns: fault_ns, disk: true }));
         }
         let scope = SwitchScope::Cpus(CpuList([1].into()));
         let window = (0, came + 100);
