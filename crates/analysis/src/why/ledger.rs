@@ -105,10 +105,12 @@ pub(crate) struct Ledger {
     pub not_seen_ns: i64,
     pub unexplained_ns: i64,
     pub inconsistent: bool,
+    /// Time by which the entries can exceed the excess because a message spends less than the mean on its usual causes, ns.
+    usual_ns: i64,
 }
 
 impl Ledger {
-    /// Divides the excess of an incident. `messages` has the times of the messages in its parts, by row number; a
+    /// Divides the excess of an incident; [`Ledger::finished`] completes the ledger. `messages` has the times of the messages in its parts, by row number; a
     /// message later than `median_ns` is later than usual.
     pub fn of(
         incident: &Incident,
@@ -148,13 +150,13 @@ impl Ledger {
         }
         ledger.entries = sums.into_values().collect();
         ledger.subtract(usual, from_due);
-        ledger.finish(incident.excess_ns, median_ns * from_due);
+        ledger.usual_ns = median_ns * from_due;
         ledger
     }
 
-    /// Widens the entries so that they hold what each of these ledgers of the same incident says, which were computed
+    /// The complete ledger. Its entries hold what each of `others` says: ledgers of the same incident that were computed
     /// with other possible differences between the clocks of the ends.
-    pub fn widened(mut self, others: &[&Ledger], excess_ns: i64) -> Ledger {
+    pub fn finished(mut self, others: &[&Ledger], excess_ns: i64) -> Ledger {
         for other in others {
             for entry in &mut self.entries {
                 let same = other.entries.iter().find(|e| e.key == entry.key);
@@ -166,8 +168,9 @@ impl Ledger {
             let new: Vec<Entry> = other.entries.iter().filter(is_new).cloned().collect();
             self.entries.extend(new.into_iter().map(|e| Entry { low_ns: 0, spans: Vec::new(), ..e }));
             self.not_seen_ns = self.not_seen_ns.max(other.not_seen_ns);
+            self.usual_ns = self.usual_ns.max(other.usual_ns);
         }
-        self.close(excess_ns);
+        self.finish(excess_ns);
         self
     }
 
@@ -184,15 +187,15 @@ impl Ledger {
         }
     }
 
-    /// Leaves out small shares. A message that spends less than the mean on its usual causes
+    /// Leaves out small shares and computes what remains. A message that spends less than the mean on its usual causes
     /// leaves shares that exceed the excess, by `usual_ns` at most; this is taken from what says only where time passed,
     /// then from the smallest shares.
-    fn finish(&mut self, excess_ns: i64, usual_ns: i64) {
+    fn finish(&mut self, excess_ns: i64) {
         let least = (excess_ns as f64 * LEAST_SHARE) as i64;
         let order = |e: &Entry| (e.key.cause.explains(), e.low_ns);
         self.entries.sort_by_key(order);
         let sum: i64 = self.entries.iter().map(|e| e.low_ns).sum();
-        let mut beyond = (sum - excess_ns).clamp(0, usual_ns);
+        let mut beyond = (sum - excess_ns).clamp(0, self.usual_ns);
         for entry in &mut self.entries {
             let taken = beyond.min(entry.low_ns);
             entry.low_ns -= taken;
@@ -201,11 +204,6 @@ impl Ledger {
         // No cause has more than the whole excess.
         self.entries.iter_mut().for_each(|e| e.high_ns = e.high_ns.min(excess_ns).max(e.low_ns));
         self.entries.retain(|e| e.high_ns > least);
-        self.close(excess_ns);
-    }
-
-    /// Sorts the entries and computes what remains.
-    fn close(&mut self, excess_ns: i64) {
         self.entries.sort_by_key(|e| std::cmp::Reverse((e.low_ns, e.high_ns)));
         self.unexplained_ns = excess_ns - self.entries.iter().map(|e| e.low_ns).sum::<i64>();
         self.inconsistent = self.unexplained_ns < -TOLERANCE_NS.max((excess_ns as f64 * TOLERANCE) as i64);

@@ -237,11 +237,11 @@ fn ledgers(report: &Report, facts: &TrialFacts, sight: &Sight, spans: &[(i64, i6
         of(&Sight::of(sight.found, &view, known))
     };
     let others: Vec<Vec<Ledger>> = lines.iter().map(other).collect();
-    let widened = |(n, (incident, ledger)): (usize, (&Incident, Ledger))| {
+    let finished = |(n, (incident, ledger)): (usize, (&Incident, Ledger))| {
         let others: Vec<&Ledger> = others.iter().map(|of_line| &of_line[n]).collect();
-        (incident.excess_ns > 0).then(|| ledger.widened(&others, incident.excess_ns))
+        (incident.excess_ns > 0).then(|| ledger.finished(&others, incident.excess_ns))
     };
-    worst().zip(of(sight)).enumerate().map(widened).collect()
+    worst().zip(of(sight)).enumerate().map(finished).collect()
 }
 
 /// The incidents of a trial with their ledgers.

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Child;
 use std::time::Duration;
 use tailbound_host::{monotonic_ns, scheduling};
-use tailbound_model::{CpuList, Policy, RoleScheduling, SwitchScope, Switches};
+use tailbound_model::*;
 
 /// A fault that a test injects into a run to delay messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,12 +80,12 @@ fn overlap(fault: &Injected, begin: i64, end: i64) -> i64 {
 }
 
 /// Whether an entry of a ledger names the injected fault.
-fn names(entry: &Value, fault: Fault) -> bool {
+fn names(entry: &Value, fault: Fault, hog: &str) -> bool {
     match fault {
         Fault::Hog { cpu } => {
             let end = ["ping", "pong"][cpu as usize];
             let of_end = (&entry["cpu"], &entry["end"]) == (&cpu.into(), &end.into());
-            entry["cause"] == "waited_for_cpu" && of_end && entry["by"]["name"] == "injected-hog"
+            entry["cause"] == "waited_for_cpu" && of_end && entry["by"]["name"] == hog
         }
         Fault::Stop { end } => entry["cause"] == "stopped" && entry["end"] == end,
     }
@@ -93,11 +93,11 @@ fn names(entry: &Value, fault: Fault) -> bool {
 
 /// Whether the ledger of an incident names the injected fault: at least half of the excess, 70 to 130 % of the fault's
 /// own duration, and no other cause with more than a fifth.
-fn named_right(incident: &Value, fault: &Injected) -> bool {
+fn named_right(incident: &Value, fault: &Injected, hog: &str) -> bool {
     let excess_ns = incident["excess_ns"].as_i64().unwrap();
     let Some(entries) = incident["ledger"].as_array() else { return false };
     let sum = |wanted: bool| -> i64 {
-        let of = entries.iter().filter(|e| names(e, fault.fault) == wanted);
+        let of = entries.iter().filter(|e| names(e, fault.fault, hog) == wanted);
         of.map(|e| e["ns_low"].as_i64().unwrap()).sum()
     };
     let harm = overlap(fault, incident["begin_ns"].as_i64().unwrap(), incident["end_ns"].as_i64().unwrap());
@@ -106,10 +106,17 @@ fn named_right(incident: &Value, fault: &Injected) -> bool {
 }
 
 /// Number of incidents that were judged, and number of those whose ledger names the injected fault.
-#[derive(Default)]
 struct Judged {
     incidents: usize,
     right: usize,
+    /// Name that a report must give to the injected thread.
+    hog: &'static str,
+}
+
+impl Judged {
+    fn new(hog: &'static str) -> Judged {
+        Judged { incidents: 0, right: 0, hog }
+    }
 }
 
 /// Runs a study with injected faults, and judges the ledgers in its report. Only incidents of at least a millisecond that
@@ -149,7 +156,7 @@ fn judge(report: &Value, faults: &[Injected], judged: &mut Judged) -> usize {
                 continue;
             }
             judged.incidents += 1;
-            if named_right(incident, fault) {
+            if named_right(incident, fault, judged.hog) {
                 judged.right += 1;
             } else {
                 wrong += 1;
@@ -167,7 +174,7 @@ fn injected_faults_are_named() {
         return;
     }
     // On a busy machine more than one delay is in many incidents, and one run does not have enough of them to judge.
-    let mut judged = Judged::default();
+    let mut judged = Judged::new("injected-hog");
     for seed in 42..46 {
         judge_injected_faults(seed, &mut judged);
         if judged.incidents >= 200 {
@@ -212,7 +219,7 @@ fn injected_faults_are_named_across_two_clocks() {
     let report = hosts.bench.report();
     let ends = &hosts.bench.manifest()["trials"][0]["ends"];
     assert_ne!(ends["ping"]["clock"], ends["pong"]["clock"]);
-    let mut judged = Judged::default();
+    let mut judged = Judged::new("injected-hog");
     let wrong = judge(&report, &faults, &mut judged);
     let at_pong = |incident: &&Value| incident["ledger"][0]["end"] == "pong";
     let all = || {
@@ -279,6 +286,53 @@ fn a_run_ends_at_the_message_of_a_stall() {
     let pong = std::fs::read_to_string(bench.path(&format!("record/switches/{last}-pong.json"))).unwrap();
     let pong: Switches = serde_json::from_str(&pong).unwrap();
     assert!(pong.windows.iter().any(|(from, to)| *from <= due && received <= *to), "{:?}", pong.windows);
+}
+
+/// Test: agents in another PID namespace record wake-ups, with the ids that their threads have there. The injected thread
+/// is outside of the PID namespace, so that it has no id there.
+#[test]
+fn agents_in_another_pid_namespace_record_wake_ups() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let payloads: Vec<String> = (0..8).map(|n| format!("{} B", 64 + n)).collect();
+    let study = bench.study(&format!(
+        "measure: {{ ping-pong: {{ duration: 1500 ms, warm_up: 10, timeout: 1 s, receive: block }} }}\nrate: 200 Hz\n\
+         driver: udp\npath: loopback\nplace: process\nattribution: machine\n\
+         ends: {{ ping: {{ cpus: \"0\" }}, pong: {{ cpus: \"1\" }} }}\nfactors: {{ payload: [{}] }}\n",
+        payloads.join(", ")
+    ));
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_tailbound"), "run"]);
+    command.current_dir(bench.dir.path()).arg(study).arg("--out").arg(bench.path("record"));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let faults = std::thread::scope(|scope| scope.spawn(|| inject(&mut run, 11, &measuring)).join().unwrap());
+    assert!(run.wait().unwrap().success());
+    let mut woken = 0;
+    for file in std::fs::read_dir(bench.path("record/switches")).unwrap() {
+        let path = file.unwrap().path();
+        let seen: Switches = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let recorder = seen.recorder.as_ref().unwrap();
+        if recorder.by != RecordedBy::Bpf {
+            println!("skipped: BPF cannot be used: {:?}", recorder.instead);
+            return;
+        }
+        let table = bench.path("record/threads").join(path.file_name().unwrap());
+        let table: ThreadTable = serde_json::from_slice(&std::fs::read(table).unwrap()).unwrap();
+        let is_own = |e: &&SwitchEvent| matches!(e.what, SwitchKind::Wake { thread, .. } if table.before.iter().any(|row| row.tid == thread));
+        assert!(seen.wakes);
+        woken += seen.events.iter().filter(is_own).count();
+    }
+    assert!(woken > 1_000, "{woken} wake-ups of threads of the ends");
+    let mut judged = Judged::new("a thread without a visible id");
+    let wrong = judge(&bench.report(), &faults, &mut judged);
+    assert!(
+        judged.incidents >= 30 && judged.right * 100 >= judged.incidents * 95,
+        "{wrong} of {} wrong",
+        judged.incidents
+    );
 }
 
 #[test]

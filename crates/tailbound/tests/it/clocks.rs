@@ -398,10 +398,10 @@ fn legs_of_one_clock_lie_within_their_ranges_as_of_two() {
     }
 }
 
-/// Test: records of one clock are changed so that they claim two clocks; then the report has no difference between time
-/// stamps of the two clocks.
+/// Test: a record of one clock is changed so that it claims two clocks; then the report has no begin of a load at the other
+/// end, and the ledgers claim no more than those of the exact times.
 #[test]
-fn loads_and_causes_at_the_other_end_are_not_set_into_the_senders_time() {
+fn loads_and_causes_at_the_other_end_stay_within_the_bounds_of_the_clocks() {
     let bench = Bench::new();
     let study = "study: loads\nquestion: q\nmeasure: { ping-pong: { slots: 400, warm_up: 0, timeout: 2 s } }\n\
                  rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\nload: [{ run: cpu, at: ping }, { run: cpu, at: pong }]\n\
@@ -412,7 +412,8 @@ fn loads_and_causes_at_the_other_end_are_not_set_into_the_senders_time() {
         let loads = report["loads"].as_array().unwrap();
         loads.iter().map(|l| (l["at"].as_str().unwrap().to_owned(), l["began_after_ns"].is_i64())).collect()
     };
-    assert_eq!(began(&bench.report()), [("ping".to_owned(), true), ("pong".to_owned(), true)]);
+    let exact = bench.report();
+    assert_eq!(began(&exact), [("ping".to_owned(), true), ("pong".to_owned(), true)]);
     on_another_kernel(&bench, &["pong"]);
     let report = bench.report();
     assert_eq!(began(&report), [("ping".to_owned(), true), ("pong".to_owned(), false)]);
@@ -421,9 +422,21 @@ fn loads_and_causes_at_the_other_end_are_not_set_into_the_senders_time() {
     let incidents = condition["incidents"].as_array().unwrap();
     assert!(!incidents.is_empty(), "{condition}");
     for incident in incidents {
-        let leg = incident["leg"].as_str().unwrap_or("round_trip");
-        assert!(["send_lateness", "round_trip"].contains(&leg), "{incident}");
-        let entries = incident["ledger"].as_array().into_iter().flatten();
-        assert_eq!(entries.filter(|e| e["end"] == "pong").count(), 0, "{incident}");
+        let Some(entries) = incident["ledger"].as_array() else { continue };
+        let followed = incident["other_clock"]["width_ns"].as_i64().is_some_and(|ns| ns > 0);
+        assert!(followed || incident["other_clock"]["not_followed"].is_string(), "{incident}");
+        let excess_ns = incident["excess_ns"].as_i64().unwrap();
+        let low: i64 = entries.iter().map(|e| e["ns_low"].as_i64().unwrap()).sum();
+        assert!(low <= excess_ns * 105 / 100 + 20_000, "{incident}");
+        // Waits of threads of the pong lie between events of one clock. Small shares are left out of either ledger.
+        let waits = |incident: &Value, of: &str| -> i64 {
+            let entries = incident["ledger"].as_array().into_iter().flatten();
+            let waits = entries.filter(|e| e["end"] == "pong" && e["cause"] == "waited_for_cpu");
+            waits.map(|e| e[of].as_i64().unwrap()).sum()
+        };
+        let incidents = exact["conditions"][0]["incidents"].as_array().unwrap();
+        let same = incidents.iter().find(|i| i["begin_ns"] == incident["begin_ns"]).expect("the same incidents");
+        let (least, most) = (waits(incident, "ns_low"), waits(same, "ns_high"));
+        assert!(least <= most + excess_ns / 20 + 50_000, "{least} of {most}: {incident}");
     }
 }
