@@ -210,7 +210,13 @@ mod tests {
 
     fn seen(wakes: bool, events: &[SwitchEvent]) -> Timeline {
         let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
-        let recorder = Recorder { level: Attribution::Machine, by: RecordedBy::Bpf, instead: None, cost: None };
+        let recorder = Recorder {
+            level: Attribution::Machine,
+            by: RecordedBy::Bpf,
+            instead: None,
+            cost: None,
+            others: Vec::new(),
+        };
         let (windows, events) = (vec![(0, 1000)], events.to_vec());
         let seen = Switches { scope, wakes, windows, events, recorder: Some(recorder), ..Switches::default() };
         Timeline::of(&[seen], (0, 1000))
