@@ -1,7 +1,7 @@
 //! Hops of messages through the kernel: queue disciplines, devices, soft interrupts and sockets, as the agents recorded
 //! them.
 
-use crate::why::way::{Way, way};
+use crate::why::way::{Passed, Way, way};
 use std::collections::BTreeMap;
 use tailbound_model::{PacketHop, Packets, Switches, counter_of};
 
@@ -15,14 +15,6 @@ pub(crate) struct Hops {
     reads: BTreeMap<i32, Vec<i64>>,
     /// Time spans in which hops are missing.
     gaps: Vec<(i64, i64)>,
-}
-
-/// A hop of a message.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Passed {
-    pub hop: PacketHop,
-    /// Index of the device in [`Hops::devices`].
-    pub device: Option<usize>,
 }
 
 /// A device that messages pass.

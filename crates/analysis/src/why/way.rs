@@ -3,8 +3,15 @@
 //! A message can be in several datagrams (its parts), and a datagram in several IP packets (its fragments). The message is
 //! followed by the packet that arrived last, because nobody can use the message before that.
 
-use crate::why::hops::Passed;
 use tailbound_model::{HopPlace, PacketHop};
+
+/// A hop of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passed {
+    pub hop: PacketHop,
+    /// Index of the device in the list of devices of a timeline.
+    pub device: Option<usize>,
+}
 
 /// The way of one message through the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
