@@ -3,7 +3,7 @@
 
 use crate::why::way::{Passed, Way, way};
 use std::collections::BTreeMap;
-use tailbound_model::{PacketHop, Packets, Switches, counter_of};
+use tailbound_model::{Packets, Switches, counter_of};
 
 /// Hops of messages in the time span of a timeline.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Hops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{HopPlace, SocketRead};
+    use tailbound_model::{HopPlace, PacketHop, SocketRead};
 
     fn hops(packets: Packets) -> Hops {
         Hops::of(&[Switches { packets: Some(packets), ..Switches::default() }], (0, 1_000))
