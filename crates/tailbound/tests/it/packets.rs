@@ -100,6 +100,7 @@ fn a_held_message_is_named(study: &str, planted: &Planted) {
     };
     let right: Vec<&Value> = incidents.iter().filter(is_right).collect();
     let (count, texts) = (right.len(), incidents.iter().map(|i| format!("{}\n", i["text"])).collect::<String>());
+    // Beside other work, one of the times can have another cause.
     assert!(count >= 4, "{count} of {} incidents name {name}: {texts}", incidents.len());
     // The pictures of these incidents have a row for the device.
     let at_port = |span: &Value| {
@@ -117,18 +118,19 @@ fn a_token_bucket_at_a_port_of_the_bridge_is_named() {
 }
 
 /// The bucket has room for one fragment: the first one passes at once, and each of the others waits until the bucket is
-/// full again, 2 ms.
-const ONE_FRAGMENT: &str = "rate 6mbit burst 1600 limit 50m";
+/// full again: 12 ms, or 2 ms.
+const ONE_FRAGMENT: &str = "rate 1mbit burst 1600 limit 50m";
+const ONE_FRAGMENT_SOONER: &str = "rate 6mbit burst 1600 limit 50m";
 
 #[test]
 fn a_datagram_waits_for_its_second_fragment() {
     let planted = Planted { cause: "reassembly", slow: ONE_FRAGMENT };
-    a_held_message_is_named("driver: udp\npayload: 4000 B\nrate: 50 Hz\n", &planted);
+    a_held_message_is_named("driver: udp\npayload: 4000 B\nrate: 20 Hz\n", &planted);
 }
 
 #[test]
 fn a_message_waits_for_its_other_datagrams() {
-    let planted = Planted { cause: "reassembly", slow: ONE_FRAGMENT };
+    let planted = Planted { cause: "reassembly", slow: ONE_FRAGMENT_SOONER };
     a_held_message_is_named("driver: cyclonedds\npayload: 20 KiB\nrate: 20 Hz\n", &planted);
 }
 
