@@ -182,7 +182,7 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
   int watched = is_watched(at, &datagram);
   if (kind == RECEIVED) {
     receiving->buffer = watched ? (u64)skb : 0;
-    receiving->to_port = watched ? datagram.to_port : 0;
+    if (watched) receiving->to_port = datagram.to_port;
   }
   if (!watched) return 0;
   struct packet *packet = reserve(receiving);

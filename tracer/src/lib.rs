@@ -26,6 +26,7 @@ static TABLE: tb_tracer = tb_tracer {
     packets_watch,
     packets_read,
     packets_fd,
+    packets_detach,
     detach,
     unload,
 };
@@ -169,6 +170,12 @@ unsafe extern "C" fn packets_read(handle: *mut c_void, sink: tb_packet_sink, ctx
 unsafe extern "C" fn packets_fd(handle: *mut c_void) -> c_int {
     // SAFETY: the contract of the table of functions.
     unsafe { loaded(handle) }.packets.as_ref().map_or(-1, Packets::fd)
+}
+
+unsafe extern "C" fn packets_detach(handle: *mut c_void) {
+    // SAFETY: the contract of the table of functions.
+    let packets = &mut unsafe { loaded(handle) }.packets;
+    let _ = catch_unwind(AssertUnwindSafe(|| packets.iter_mut().for_each(Packets::detach)));
 }
 
 unsafe extern "C" fn detach(handle: *mut c_void) {

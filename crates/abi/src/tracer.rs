@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 7;
+pub const TB_TRACER_VERSION: u32 = 8;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -201,6 +201,8 @@ pub struct tb_tracer {
     pub packets_read: unsafe extern "C" fn(handle: *mut c_void, sink: tb_packet_sink, ctx: *mut c_void) -> u64,
     /// Descriptor that becomes readable when the ring buffer of packets is half full; -1 before `packets_attach`.
     pub packets_fd: unsafe extern "C" fn(handle: *mut c_void) -> c_int,
+    /// Detaches the BPF programs that follow packets.
+    pub packets_detach: unsafe extern "C" fn(handle: *mut c_void),
     /// Detaches all BPF programs.
     pub detach: unsafe extern "C" fn(handle: *mut c_void),
     /// Detaches and unloads the BPF programs. The handle is not valid any more.

@@ -51,7 +51,7 @@ pub use overhead::{AgainstReport, AgainstRow, OVERHEAD_FIGURES, Overhead, Overhe
 pub use path_proof::{InterfaceProof, PathProofReport};
 pub use pattern::PatternReport;
 pub use range::{AboveCount, AboveReport, ChosenReport};
-pub use recording::RecordingReport;
+pub use recording::{LevelCost, RecordingReport};
 pub use report::*;
 pub use side_by_side::{SameFigure, SideBySide};
 pub use slot_columns::{Course, Range};

@@ -23,10 +23,24 @@ pub struct RecordingReport {
     /// Round trip without the recording in the same measurements, ns; the median of the trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwatched_ns: Option<i64>,
+    /// Costs of other levels, which were measured before each trial too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<LevelCost>,
     /// Numbers of datagrams in these trials that were not followed through the kernel, by the reason: `in_pages`,
     /// `protected`, `no_first_fragment` or `divided`.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub not_followed: std::collections::BTreeMap<String, u64>,
     /// Number of trials in which events were recorded in this way.
     pub trials: u64,
+}
+
+/// What a recording would have cost at another level, as measured before each trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelCost {
+    /// Level of the recording whose cost was measured: `threads`, `machine` or `packets`.
+    pub level: String,
+    /// Time that the recording added to a round trip, ns; the median of the trials.
+    pub per_message_ns: i64,
+    /// Round trip without the recording in the same measurements, ns; the median of the trials.
+    pub unwatched_ns: i64,
 }

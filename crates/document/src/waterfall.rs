@@ -37,6 +37,10 @@ pub struct LegSpan {
 pub struct HopSpan {
     /// Place of the message.
     pub hop: Hop,
+    /// Single place of the message in the kernel, at the level `packets`; absent at other places, and if the message was
+    /// at several places for a short time each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<KernelPlace>,
     /// Part of the way of a message: `send_lateness`, `out`, `turnaround`, `back` or `round_trip`.
     pub leg: String,
     /// Begin of the time span, ns after the message was due.
@@ -67,6 +71,52 @@ pub struct HopSpan {
     /// Time of the cause itself, ns; present only if time spans with other causes are merged into this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause_ns: Option<i64>,
+}
+
+impl HopSpan {
+    /// A time span of a part of the way, ns after the message was due, of which only the place is known.
+    pub fn new(hop: Hop, leg: &str, (from_ns, to_ns): (i64, i64)) -> HopSpan {
+        HopSpan {
+            hop,
+            at: None,
+            leg: leg.to_owned(),
+            from_ns,
+            to_ns,
+            end: None,
+            thread: None,
+            cpu: None,
+            cause: None,
+            by: None,
+            evidence: None,
+            merged: None,
+            cause_ns: None,
+        }
+    }
+}
+
+/// A single place of a message in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelPlace {
+    /// Kind of the place.
+    pub kind: PlaceKind,
+    /// Name of the network device; absent at a socket, and if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+/// Kinds of single places of a message in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceKind {
+    /// Kind of a place: the queue discipline of a device.
+    QueueDiscipline,
+    /// Kind of a place: a device, from its driver to the device that receives the message.
+    Device,
+    /// Kind of a place: the soft interrupt that receives packets, or the wait for it, at the device that received the
+    /// message. Bridges of the kernel pass packets on in it.
+    Receive,
+    /// Kind of a place: the receive buffer of a socket.
+    Socket,
 }
 
 /// Places of a message on its way, in the order in which it passes them.

@@ -1,9 +1,9 @@
 //! Hops of messages through the kernel: queue disciplines, devices, soft interrupts and sockets, as the agents recorded
 //! them.
 
-use crate::why::way::{Way, way};
+use crate::why::way::{Passed, Way, way};
 use std::collections::BTreeMap;
-use tailbound_model::{PacketHop, Packets, Switches, counter_of};
+use tailbound_model::{Packets, Switches, counter_of};
 
 /// Hops of messages in the time span of a timeline.
 #[derive(Debug, Default)]
@@ -15,14 +15,6 @@ pub(crate) struct Hops {
     reads: BTreeMap<i32, Vec<i64>>,
     /// Time spans in which hops are missing.
     gaps: Vec<(i64, i64)>,
-}
-
-/// A hop of a message.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Passed {
-    pub hop: PacketHop,
-    /// Index of the device in [`Hops::devices`].
-    pub device: Option<usize>,
 }
 
 /// A device that messages pass.
@@ -87,7 +79,7 @@ impl Hops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{HopPlace, SocketRead};
+    use tailbound_model::{HopPlace, PacketHop, SocketRead};
 
     fn hops(packets: Packets) -> Hops {
         Hops::of(&[Switches { packets: Some(packets), ..Switches::default() }], (0, 1_000))

@@ -2,8 +2,8 @@
 
 use crate::why::TrialFacts;
 use std::collections::BTreeMap;
-use tailbound_document::RecordingReport;
-use tailbound_model::{Attribution, NotFollowed, RecordedBy, Recorder, Switches};
+use tailbound_document::{LevelCost, RecordingReport};
+use tailbound_model::{Attribution, NotFollowed, RecordedBy, Recorder, RecordingCost, Switches};
 
 /// Names of the ends, level, and facility of a recording.
 type Manner<'a> = (Vec<String>, &'a str, &'a str);
@@ -26,11 +26,24 @@ pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
             instead: recorders.first().and_then(|(r, _)| r.instead.clone()),
             per_message_ns: median(costs().map(|c| c.per_message_ns).collect()),
             unwatched_ns: median(costs().map(|c| c.unwatched_ns).collect()),
+            others: others(recorders.iter().map(|(recorder, _)| *recorder)),
             not_followed: not_followed(recorders.iter().map(|(_, seen)| *seen)),
             trials: recorders.len() as u64,
         }
     };
     ways.into_iter().map(report).collect()
+}
+
+/// Costs of other levels than that of the recording.
+fn others<'a>(recorders: impl Iterator<Item = &'a Recorder>) -> Vec<LevelCost> {
+    let mut levels: BTreeMap<&'static str, Vec<RecordingCost>> = BTreeMap::new();
+    recorders.flat_map(|r| &r.others).for_each(|cost| levels.entry(level(cost.level)).or_default().push(*cost));
+    let of = |(level, costs): (&str, Vec<RecordingCost>)| {
+        let per_message_ns = median(costs.iter().map(|c| c.per_message_ns).collect())?;
+        let unwatched_ns = median(costs.iter().map(|c| c.unwatched_ns).collect())?;
+        Some(LevelCost { level: level.to_owned(), per_message_ns, unwatched_ns })
+    };
+    levels.into_iter().filter_map(of).collect()
 }
 
 /// Numbers of datagrams that were not followed, by the reason.

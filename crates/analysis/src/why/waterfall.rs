@@ -10,14 +10,17 @@ use crate::why::share::{Circumstances, Share};
 use crate::why::shares::shares;
 use crate::why::stamps::{Leg, Stamps};
 use crate::why::timeline::Timeline;
+use crate::why::way::{Place, Step};
 use crate::why::words::leg_key;
-use tailbound_document::{CauseWord, Hop, HopSpan, LegSpan, WaterfallReport};
+use tailbound_document::{CauseWord, Hop, HopSpan, KernelPlace, LegSpan, PlaceKind, WaterfallReport};
 use tailbound_model::Metric;
 
 /// Largest number of time spans of a message.
 const MOST_SPANS: usize = 24;
 /// At first, time spans shorter than this part of the whole course are merged with their neighbours.
 const SHORT: i64 = 4_000;
+/// Single places in the kernel at which the message was for less than this part of the whole course are one place.
+const SHORT_PLACE: i64 = 100;
 
 /// The course of a message. Without a timeline only the legs are known.
 pub(crate) fn waterfall(
@@ -48,22 +51,19 @@ pub(crate) fn waterfall(
 fn of_piece(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circumstances) -> Vec<HopSpan> {
     let mut all = shares(piece, timeline, known);
     all.sort_by_key(|share| share.from_ns);
+    let at = kernel_place(piece, timeline);
     let span = |from_ns: i64, to_ns: i64, share: Option<&Share>| {
         let hop = hop(piece, from_ns, share, stamps);
         let with_thread = !matches!(hop, Hop::WayOut | Hop::WayBack | Hop::AwayFromPing);
         HopSpan {
-            hop,
-            leg: leg_key(piece.leg).to_owned(),
-            from_ns: from_ns - stamps.due_ns,
-            to_ns: to_ns - stamps.due_ns,
+            at: at.clone(),
             end: Some(piece.end.to_owned()),
             thread: known.threads.name(piece.thread).filter(|_| with_thread),
             cpu: share.and_then(|s| s.key.cpu).map(kernel_cpu),
             cause: share.map(|s| s.key.cause),
             by: share.and_then(|s| s.key.by.clone()),
             evidence: share.map(|s| s.evidence),
-            merged: None,
-            cause_ns: None,
+            ..HopSpan::new(hop, leg_key(piece.leg), (from_ns - stamps.due_ns, to_ns - stamps.due_ns))
         }
     };
     let mut spans = Vec::new();
@@ -82,6 +82,23 @@ fn of_piece(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circums
         spans.push(span(at, piece.to_ns, None));
     }
     spans
+}
+
+/// The single place of the message in the kernel during a piece, if it is known.
+fn kernel_place(piece: &Piece, timeline: &Timeline) -> Option<KernelPlace> {
+    let of = |kind, device: Option<usize>| {
+        let device = device.and_then(|index| timeline.hops.device(index)).map(|(name, _)| name.to_owned());
+        Some(KernelPlace { kind, device })
+    };
+    match piece.what {
+        Doing::ReadOthers { .. } => of(PlaceKind::Socket, None),
+        Doing::Passed(Step::At(place) | Step::Rest(place)) => match place {
+            Place::Discipline(device) => of(PlaceKind::QueueDiscipline, device),
+            Place::Device(device) => of(PlaceKind::Device, device),
+            Place::Receive { device, .. } => of(PlaceKind::Receive, device),
+        },
+        _ => None,
+    }
 }
 
 /// The place of the message in a time span of a piece that begins at `from_ns`.
@@ -118,18 +135,8 @@ fn without_events(leg: &Leg, stamps: &Stamps) -> Vec<HopSpan> {
         _ => vec![(leg.from_ns, sent_ns, Hop::SendCall), (sent_ns, leg.to_ns, Hop::AwayFromPing)],
     };
     let span = |(from_ns, to_ns, hop): (i64, i64, Hop)| HopSpan {
-        hop,
-        leg: leg_key(leg.metric).to_owned(),
-        from_ns: from_ns - stamps.due_ns,
-        to_ns: to_ns - stamps.due_ns,
         end: Some(if hop == Hop::SendCall { "ping" } else { leg.end }.to_owned()),
-        thread: None,
-        cpu: None,
-        cause: None,
-        by: None,
-        evidence: None,
-        merged: None,
-        cause_ns: None,
+        ..HopSpan::new(hop, leg_key(leg.metric), (from_ns - stamps.due_ns, to_ns - stamps.due_ns))
     };
     parts.into_iter().filter(|(from, to, _)| from < to).map(span).collect()
 }
@@ -138,10 +145,11 @@ fn without_events(leg: &Leg, stamps: &Stamps) -> Vec<HopSpan> {
 /// enough. Neighbours at different places are merged only if nothing else is left.
 fn merged(mut spans: Vec<HopSpan>) -> Vec<HopSpan> {
     let whole = spans.last().map_or(0, |span| span.to_ns);
-    for across in [false, true] {
+    spans = merged_below(spans, whole / SHORT_PLACE, Near::InTheKernel);
+    for near in [Near::AtOnePlace, Near::OfOneHop, Near::Any] {
         let mut short = whole / SHORT;
         while short <= whole {
-            spans = merged_below(spans, short, across);
+            spans = merged_below(spans, short, near);
             if spans.len() <= MOST_SPANS {
                 return spans;
             }
@@ -151,14 +159,37 @@ fn merged(mut spans: Vec<HopSpan>) -> Vec<HopSpan> {
     spans
 }
 
-fn merged_below(spans: Vec<HopSpan>, short: i64, across: bool) -> Vec<HopSpan> {
+/// Which time spans are near enough to each other to be merged.
+#[derive(Debug, Clone, Copy)]
+enum Near {
+    /// Time spans at different places in the kernel, between the same threads.
+    InTheKernel,
+    /// Time spans at one place.
+    AtOnePlace,
+    /// Time spans between the same threads, or at the same thread.
+    OfOneHop,
+    /// All time spans.
+    Any,
+}
+
+impl Near {
+    fn joins(self, last: &HopSpan, span: &HopSpan) -> bool {
+        match self {
+            Near::InTheKernel => last.hop == span.hop && last.at != span.at,
+            Near::AtOnePlace => (last.hop, &last.at) == (span.hop, &span.at),
+            Near::OfOneHop => last.hop == span.hop,
+            Near::Any => true,
+        }
+    }
+}
+
+fn merged_below(spans: Vec<HopSpan>, short: i64, near: Near) -> Vec<HopSpan> {
     let length = |span: &HopSpan| span.to_ns - span.from_ns;
     let mut all: Vec<HopSpan> = Vec::new();
     for span in spans {
         let is_short = |last: &HopSpan| length(last) < short || length(&span) < short;
         let joins = |last: &&mut HopSpan| {
-            let near = last.to_ns == span.from_ns && (across || last.hop == span.hop);
-            near && (is_same(last, &span) || is_short(last))
+            last.to_ns == span.from_ns && near.joins(last, &span) && (is_same(last, &span) || is_short(last))
         };
         match all.last_mut().filter(joins) {
             Some(last) => merge(last, span),
@@ -169,8 +200,8 @@ fn merged_below(spans: Vec<HopSpan>, short: i64, across: bool) -> Vec<HopSpan> {
 }
 
 fn is_same(one: &HopSpan, other: &HopSpan) -> bool {
-    (one.hop, one.cause, &one.by, one.cpu, &one.end, &one.thread, one.evidence)
-        == (other.hop, other.cause, &other.by, other.cpu, &other.end, &other.thread, other.evidence)
+    (one.hop, &one.at, one.cause, &one.by, one.cpu, &one.end, &one.thread, one.evidence)
+        == (other.hop, &other.at, other.cause, &other.by, other.cpu, &other.end, &other.thread, other.evidence)
 }
 
 /// Adds the time span `next` to the one before. The cause with more time remains.
@@ -180,12 +211,17 @@ fn merge(last: &mut HopSpan, next: HopSpan) {
     let same = is_same(last, &next);
     let merged = last.merged.unwrap_or(1) + next.merged.unwrap_or(1);
     let (from_ns, to_ns) = (last.from_ns, next.to_ns);
+    let one_place = last.at == next.at;
     if !same && after > before {
         *last = next;
     }
     let cause_ns = if same { before + after } else { before.max(after) };
     (last.from_ns, last.to_ns) = (from_ns, to_ns);
     last.cause_ns = (cause_ns < to_ns - from_ns).then_some(cause_ns);
+    // No single place stands for several places at which the message was for most of the time.
+    if !one_place && cause_ns * 2 < to_ns - from_ns {
+        last.at = None;
+    }
     // Time spans that are alike are one time span.
     last.merged = last.cause_ns.map(|_| merged);
 }
@@ -195,20 +231,7 @@ mod tests {
     use super::*;
 
     fn span(hop: Hop, from_ns: i64, to_ns: i64, cause: Option<CauseWord>) -> HopSpan {
-        HopSpan {
-            hop,
-            leg: "out".into(),
-            from_ns,
-            to_ns,
-            end: None,
-            thread: None,
-            cpu: None,
-            cause,
-            by: None,
-            evidence: None,
-            merged: None,
-            cause_ns: None,
-        }
+        HopSpan { cause, ..HopSpan::new(hop, "out", (from_ns, to_ns)) }
     }
 
     #[test]
@@ -228,6 +251,31 @@ mod tests {
         assert_eq!((long.from_ns, long.to_ns, long.cause), (10, 50_000_010, waited));
         // The time of the cause is never more than what it was.
         assert!(long.cause_ns.is_some_and(|ns| ns <= 500 * 99_000 && ns > 400 * 99_000), "{long:?}");
+    }
+
+    #[test]
+    fn a_place_in_the_kernel_at_which_the_message_was_long_remains() {
+        let at = |kind, device: &str, from_ns, to_ns| HopSpan {
+            at: Some(KernelPlace { kind, device: Some(device.into()) }),
+            ..span(Hop::WayOut, from_ns, to_ns, Some(CauseWord::QueueDiscipline))
+        };
+        let spans = vec![
+            at(PlaceKind::QueueDiscipline, "veth0", 0, 10),
+            at(PlaceKind::Device, "veth0", 10, 30),
+            at(PlaceKind::Receive, "port0", 30, 40),
+            at(PlaceKind::QueueDiscipline, "port1", 40, 50_000),
+            at(PlaceKind::Device, "port1", 50_000, 50_020),
+            at(PlaceKind::Receive, "veth1", 50_020, 90_000),
+        ];
+        let all = merged(spans);
+        let devices: Vec<_> = all.iter().map(|s| s.at.as_ref().and_then(|at| at.device.as_deref())).collect();
+        assert_eq!(devices, [Some("port1"), Some("veth1")]);
+        assert_eq!((all[0].from_ns, all[1].to_ns), (0, 90_000));
+        // Three short places before a thread that waited long: none of them stands for the others.
+        let short = (0..3).map(|n| at(PlaceKind::Device, ["a", "b", "c"][n as usize], n * 10, n * 10 + 10));
+        let all = merged(short.chain([span(Hop::PongReceiver, 30, 90_000, None)]).collect());
+        let places: Vec<_> = all.iter().map(|s| (s.hop, s.at.is_some())).collect();
+        assert_eq!(places, [(Hop::WayOut, false), (Hop::PongReceiver, false)]);
     }
 
     #[test]

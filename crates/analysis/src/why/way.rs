@@ -3,8 +3,15 @@
 //! A message can be in several datagrams (its parts), and a datagram in several IP packets (its fragments). The message is
 //! followed by the packet that arrived last, because nobody can use the message before that.
 
-use crate::why::hops::Passed;
 use tailbound_model::{HopPlace, PacketHop};
+
+/// A hop of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passed {
+    pub hop: PacketHop,
+    /// Index of the device in the list of devices of a timeline.
+    pub device: Option<usize>,
+}
 
 /// The way of one message through the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,17 +116,17 @@ fn original<'a>(all: &'a [Passed], first: &Passed, sent_ns: i64) -> Option<&'a P
         .min_by_key(|p| (std::cmp::Reverse(p.hop.part), p.hop.at_ns))
 }
 
-/// The time at which the first packet of the message arrived, if other packets than those of `chain` did before. IP
-/// fragments wait in the kernel for the rest of their datagram, which was sent at the time `sent_ns`; datagrams wait in the
-/// middleware for the rest of their message.
+/// The time at which the first packet of the message arrived, if other packets than the last one did before. IP fragments
+/// wait in the kernel for the rest of their datagram, which was sent at the time `sent_ns`; datagrams wait in the middleware
+/// for the rest of their message.
 fn arrived(until: &[Passed], chain: &[Passed], sent_ns: i64) -> Option<i64> {
-    let at = chain.iter().rev().find(|p| p.hop.at == HopPlace::Received)?;
-    let is_fragment = |p: &Passed| {
-        let elsewhere = p.hop.part == at.hop.part && p.hop.offset != at.hop.offset;
-        elsewhere && p.hop.at == HopPlace::Received && p.device == at.device && p.hop.at_ns >= sent_ns
+    let last = chain.iter().rev().find(|p| p.hop.at == HopPlace::Received)?;
+    let is_other = |p: &&Passed| match p.hop.part == last.hop.part {
+        true => p.hop.offset != last.hop.offset && p.hop.at_ns >= sent_ns,
+        false => true,
     };
-    let is_part = |p: &Passed| is_end(p) && p.hop.part != at.hop.part;
-    until.iter().filter(|p| is_fragment(p) || is_part(p)).map(|p| p.hop.at_ns).min()
+    let there = until.iter().filter(|p| p.hop.at == HopPlace::Received && p.device == last.device);
+    there.filter(is_other).map(|p| p.hop.at_ns).min()
 }
 
 /// A step, divided at the time at which a part of the message had arrived.
@@ -329,16 +336,16 @@ mod tests {
     fn a_message_in_several_datagrams_is_followed_by_the_last_one() {
         let all = in_order([datagram(1, 10), datagram(11, 40), datagram(21, 60)].concat());
         let found = way(&all).expect("a way");
-        // The first datagram is in the socket at 95, the last one at 145.
+        // The first datagram is received at 92, and the last one is in the socket at 145.
         assert_eq!((found.from_ns, found.to_ns, found.in_socket), (60, 145, true));
-        let rest = (95, 140, Step::Rest(HELD));
-        assert!(found.steps.contains(&(66, 95, Step::At(HELD))) && found.steps.contains(&rest), "{found:?}");
+        let rest = (92, 140, Step::Rest(HELD));
+        assert!(found.steps.contains(&(66, 92, Step::At(HELD))) && found.steps.contains(&rest), "{found:?}");
         // The first datagram can also be the last one that arrives.
         let mut held = datagram(1, 10);
         held[5..].iter_mut().for_each(|p| *p = later(p, 500));
         let found = way(&in_order([held, datagram(11, 40)].concat())).expect("a way");
         assert_eq!((found.from_ns, found.to_ns), (10, 595));
-        assert!(found.steps.contains(&(125, 590, Step::Rest(HELD))), "{found:?}");
+        assert!(found.steps.contains(&(122, 590, Step::Rest(HELD))), "{found:?}");
     }
 
     #[test]

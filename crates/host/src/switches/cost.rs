@@ -1,6 +1,8 @@
 //! Measures what the recording of events costs: the round trips of datagrams between two threads on the watched CPUs,
-//! without the recording and with it in turn, because the clock rate of a CPU and other programs change with time.
+//! without the recording and with it in turn, because the clock rate of a CPU and other programs change with time. The CPUs
+//! do not idle meanwhile.
 
+use super::awake::{Awake, turn};
 use super::loopback;
 use super::ring::Ring;
 use std::io;
@@ -11,6 +13,10 @@ use tailbound_model::{Attribution, CpuList, RecordedBy, RecordingCost};
 
 /// Number of measurements without the recording, and as many with it.
 const PAIRS: usize = 9;
+/// Minimum number of pairs of measurements that gives a result.
+const FEWEST_PAIRS: usize = 5;
+/// Time after which no further pair is measured.
+const LONGEST: Duration = Duration::from_millis(600);
 /// Maximum number of round trips of one measurement.
 const ROUND_TRIPS: usize = 200;
 /// Minimum number of round trips of one measurement that gives a result.
@@ -22,6 +28,10 @@ const PAGES: usize = 32 << 10;
 /// Time after which a measurement is given up, because a thread does not get its CPU.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// A level is cheap if its cost is at most the part 1/n of the median round trip: n for `packets`, and for the others.
+const PART_OF_PACKETS: i64 = 5;
+const PART: i64 = 10;
+
 /// Costs that this process has measured.
 static KNOWN: Mutex<Vec<(RecordedBy, CpuList, RecordingCost)>> = Mutex::new(Vec::new());
 
@@ -29,22 +39,48 @@ static KNOWN: Mutex<Vec<(RecordedBy, CpuList, RecordingCost)>> = Mutex::new(Vec:
 /// follow datagrams from these ports, or ends it if there are no ports, and returns whether it succeeded. `None` if the
 /// cost cannot be measured here.
 pub(super) fn of_packets(cpus: &CpuList, mut set: impl FnMut(&[u16]) -> bool) -> Option<RecordingCost> {
-    let mut known = KNOWN.lock().ok()?;
-    let same = |(_, c, cost): &&(RecordedBy, CpuList, RecordingCost)| c == cpus && cost.level == Attribution::Packets;
-    if let Some((_, _, cost)) = known.iter().find(same) {
-        return Some(*cost);
+    if let Some(cost) = known(Attribution::Packets, RecordedBy::Bpf, cpus) {
+        return Some(cost);
     }
     let loopback::Pair { sockets: (ours, theirs), ports } = loopback::pair().ok()?;
     let measure = || round_trips(cpus, false, Ok((ours.try_clone().ok()?, theirs.try_clone().ok()?)));
-    let mut pairs = Vec::new();
-    for _ in 0..PAIRS {
+    let pair = || {
         let without = measure()?;
         let with = if set(&ports) { measure() } else { None };
         set(&[]);
-        pairs.push((without, with?));
+        Some((without, with?))
+    };
+    measured(Attribution::Packets, RecordedBy::Bpf, cpus, pair)
+}
+
+/// The cost that this process has measured before.
+pub(super) fn known(level: Attribution, by: RecordedBy, cpus: &CpuList) -> Option<RecordingCost> {
+    let known = KNOWN.lock().ok()?;
+    known.iter().find(|(b, c, cost)| *b == by && c == cpus && cost.level == level).map(|(_, _, cost)| *cost)
+}
+
+/// Durations of round trips without and with a recording, ns, each sorted.
+type Measured = (Vec<i64>, Vec<i64>);
+
+/// Measures a cost by pairs of measurements, while the CPUs do not idle and no other process measures.
+fn measured(
+    level: Attribution,
+    by: RecordedBy,
+    cpus: &CpuList,
+    mut pair: impl FnMut() -> Option<Measured>,
+) -> Option<RecordingCost> {
+    let _turn = turn();
+    let _awake = Awake::keep(cpus);
+    let (mut pairs, begin) = (Vec::new(), Instant::now());
+    // On a busy machine, a thread can be without its CPU for so long that a measurement has no result.
+    while pairs.len() < PAIRS && begin.elapsed() < LONGEST {
+        pairs.extend(pair());
     }
-    let cost = cost(Attribution::Packets, &pairs);
-    known.push((RecordedBy::Bpf, cpus.clone(), cost));
+    if pairs.len() < FEWEST_PAIRS {
+        return None;
+    }
+    let cost = cost(level, &pairs);
+    KNOWN.lock().ok()?.push((by, cpus.clone(), cost));
     Some(cost)
 }
 
@@ -60,33 +96,29 @@ impl Costs {
         cpus: &CpuList,
         mut set: impl FnMut(bool) -> bool,
     ) -> Option<RecordingCost> {
-        let mut known = KNOWN.lock().ok()?;
-        let same = |(b, c, cost): &&(RecordedBy, CpuList, RecordingCost)| *b == by && c == cpus && cost.level == level;
-        if let Some((_, _, cost)) = known.iter().find(same) {
-            return Some(*cost);
+        if let Some(cost) = known(level, by, cpus) {
+            return Some(cost);
         }
-        let mut pairs = Vec::new();
-        for _ in 0..PAIRS {
+        let pair = || {
             let without = round_trips(cpus, false, UnixDatagram::pair())?;
             // Perf events record the page faults of a thread at each of its context switches; BPF does not.
             let with = if set(true) { round_trips(cpus, by == RecordedBy::Perf, UnixDatagram::pair()) } else { None };
             set(false);
-            pairs.push((without, with?));
-        }
-        let cost = cost(level, &pairs);
-        known.push((by, cpus.clone(), cost));
-        Some(cost)
+            Some((without, with?))
+        };
+        measured(level, by, cpus, pair)
     }
 }
 
-/// Whether a recording costs at most a tenth of a message.
+/// Whether a recording costs at most a tenth of a message, or at the level `packets` at most a fifth.
 pub(super) fn is_cheap(cost: &RecordingCost) -> bool {
-    cost.per_message_ns.saturating_mul(10) <= cost.unwatched_ns
+    let part = if cost.level == Attribution::Packets { PART_OF_PACKETS } else { PART };
+    cost.per_message_ns.saturating_mul(part) <= cost.unwatched_ns
 }
 
 /// The cost that follows from pairs of round trips without and with the recording, each sorted: the median of the
 /// differences.
-fn cost(level: Attribution, pairs: &[(Vec<i64>, Vec<i64>)]) -> RecordingCost {
+fn cost(level: Attribution, pairs: &[Measured]) -> RecordingCost {
     let tenth = |sorted: &[i64]| sorted[sorted.len() / 10];
     let median = |mut all: Vec<i64>| {
         all.sort_unstable();
@@ -169,6 +201,9 @@ mod tests {
         let cost = cost(Attribution::Machine, &pairs);
         assert_eq!((cost.per_message_ns, cost.unwatched_ns), (1_500, 20_050));
         assert!(is_cheap(&cost));
-        assert!(!is_cheap(&RecordingCost { per_message_ns: 2_006, ..cost }));
+        let more = RecordingCost { per_message_ns: 2_006, ..cost };
+        let packets = RecordingCost { level: Attribution::Packets, ..more };
+        assert!(!is_cheap(&more) && is_cheap(&packets));
+        assert!(!is_cheap(&RecordingCost { per_message_ns: 4_011, ..packets }));
     }
 }

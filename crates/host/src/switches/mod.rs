@@ -6,11 +6,13 @@
 //! events into ring buffers, by programs of the tracer (BPF) or as perf events; the watched threads execute no code for
 //! this.
 
+mod awake;
 mod cost;
 mod events;
 mod faults;
 mod follow;
 mod kernel_clock;
+mod level_packets;
 mod loopback;
 mod opening;
 mod pairs;

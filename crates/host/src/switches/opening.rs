@@ -1,7 +1,7 @@
 //! Chooses how the events of a trial are recorded: by the tracer (BPF), or by perf events of whole CPUs or of threads.
 
 use super::cost::{self, Costs};
-use super::follow::{Follower, Sockets};
+use super::follow::Follower;
 use super::points::Points;
 use super::records::Record;
 use super::ring::{Contents, Ring};
@@ -35,8 +35,8 @@ pub struct Wanted<'a> {
 
 /// Open ring buffers, and what they record.
 pub(super) struct Opened {
-    rings: Vec<Ring>,
-    tracer: Option<Tracer>,
+    pub rings: Vec<Ring>,
+    pub tracer: Option<Tracer>,
     pub scope: SwitchScope,
     pub wakes: bool,
     pub interrupts: bool,
@@ -59,6 +59,7 @@ pub(super) fn open(threads: &[i32], cpus: &CpuList, wanted: &Wanted) -> Opened {
             Ok(opened) if wanted.level == Attribution::Packets => {
                 return opened.with_packets(threads, cpus, wanted.process);
             }
+            Ok(opened) if must_be_cheap => return opened.with_cheap_packets(threads, cpus, wanted.process),
             Ok(opened) => return opened,
             Err(reason) => reason,
         },
@@ -81,7 +82,8 @@ pub(super) fn open(threads: &[i32], cpus: &CpuList, wanted: &Wanted) -> Opened {
 
 /// Opens the level `threads`. `instead` says why it is not the level `machine`.
 fn of_threads(threads: &[i32], cpus: &CpuList, instead: Option<String>) -> Opened {
-    let recorder = Recorder { level: Attribution::Threads, by: RecordedBy::Perf, instead, cost: None };
+    let recorder =
+        Recorder { level: Attribution::Threads, by: RecordedBy::Perf, instead, cost: None, others: Vec::new() };
     let opened = |rings, scope| Opened { rings, scope, recorder: Some(recorder.clone()), ..Opened::default() };
     // A tracepoint can exist without being permitted.
     let traced = Points::find().without_interrupts();
@@ -210,34 +212,6 @@ impl Opened {
         }
     }
 
-    /// Follows the messages of a process too, if the kernel permits it; otherwise the recorder says why it does not.
-    fn with_packets(mut self, threads: &[i32], cpus: &CpuList, process: i32) -> Opened {
-        let attached = match &mut self.tracer {
-            Some(tracer) => tracer.attach_packets(),
-            None => Ok(()),
-        };
-        let Some(mut recorder) = self.recorder.take() else { return self };
-        if let Err(refused) = attached {
-            recorder.instead = Some(format!("packets cannot be followed: {}", refused.what));
-            return Opened { recorder: Some(recorder), ..self };
-        }
-        recorder.level = Attribution::Packets;
-        recorder.cost = cost::of_packets(cpus, |ports| self.try_packets(threads, cpus, ports));
-        Opened { recorder: Some(recorder), follower: Some(Follower::new(Sockets::of(process))), ..self }
-    }
-
-    /// Begins to record everything, and to follow datagrams from these ports, or ends it if there are no ports. Returns
-    /// whether it succeeded.
-    fn try_packets(&mut self, threads: &[i32], cpus: &CpuList, ports: &[u16]) -> bool {
-        if ports.is_empty() {
-            self.end();
-            let lost = self.tracer.as_mut().map(|tracer| tracer.read_packets(|_| {}));
-            return lost.is_some();
-        }
-        self.begin(threads, cpus).is_ok()
-            && self.tracer.as_mut().is_some_and(|tracer| tracer.watch_packets(ports).is_ok())
-    }
-
     /// Adds the cost of the recording: measured now, or earlier by this process.
     fn with_cost(mut self, threads: &[i32], cpus: &CpuList) -> Opened {
         let Some(mut recorder) = self.recorder.take() else { return self };
@@ -321,7 +295,7 @@ impl Opened {
 }
 
 fn machine(by: RecordedBy) -> Recorder {
-    Recorder { level: Attribution::Machine, by, instead: None, cost: None }
+    Recorder { level: Attribution::Machine, by, instead: None, cost: None, others: Vec::new() }
 }
 
 /// The CPUs that are online.

@@ -93,6 +93,14 @@ impl Tracer {
         self.call(|loaded, text| unsafe { (loaded.table.packets_attach)(loaded.handle, text, TEXT) })
     }
 
+    /// Detaches the programs that follow packets.
+    pub fn detach_packets(&mut self) {
+        if let Some(Loaded { table, handle }) = &self.loaded {
+            // SAFETY: a valid handle.
+            unsafe { (table.packets_detach)(*handle) };
+        }
+    }
+
     /// Follows datagrams that are sent from these ports from now on.
     ///
     /// # Errors

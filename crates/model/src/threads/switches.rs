@@ -77,8 +77,8 @@ pub enum Attribution {
     Machine,
     /// The ways of the messages through the kernel are recorded too.
     Packets,
-    /// The level `Machine` if it costs at most a tenth of a message, otherwise the level `Threads`. Earlier releases
-    /// knew only `on` and `off`.
+    /// The level `Packets` if it costs at most a fifth of a message, else the level `Machine` if it costs at most a tenth,
+    /// otherwise the level `Threads`. Earlier releases knew only `on` and `off`.
     #[default]
     #[serde(alias = "on")]
     Auto,
@@ -97,6 +97,9 @@ pub struct Recorder {
     /// Cost of the recording, as the agent measured it before the trial; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<RecordingCost>,
+    /// Costs of other levels that the agent measured before the trial too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<RecordingCost>,
 }
 
 /// Facilities of the kernel that record events.
@@ -110,7 +113,8 @@ pub enum RecordedBy {
 }
 
 /// Cost of the recording of events for one message, measured with datagrams that two threads exchange on the watched CPUs:
-/// over local sockets, or for the level `packets` by UDP over the loopback interface of a network namespace of their own.
+/// over local sockets, or for the level `packets` by UDP over the loopback interface of a network namespace of their own. The
+/// CPUs do not idle meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordingCost {
     /// Level of the recording whose cost was measured: `threads`, `machine` or `packets`.

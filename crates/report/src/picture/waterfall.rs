@@ -7,9 +7,9 @@
 use crate::picture::axis::linear_ticks;
 use crate::picture::canvas::{Canvas, Hold, Mark, Medium, WIDTH};
 use crate::picture::legs::tick_words;
-use crate::tables::waterfall::{by_words, cause_ns, leg, place, rows, words};
+use crate::tables::waterfall::{by_words, cause_ns, leg, row_name, single_rows, words};
 use tailbound_document::number::{Unit, count, time};
-use tailbound_document::{CauseWord, ConditionReport, Evidence, Hop, HopSpan, LegSpan, WaterfallReport};
+use tailbound_document::{CauseWord, ConditionReport, Evidence, HopSpan, LegSpan, WaterfallReport};
 
 const HEAD: f64 = 24.0;
 const LEFT: f64 = 158.0;
@@ -29,7 +29,8 @@ pub(crate) fn draw(condition: &ConditionReport, at: usize) -> Option<Canvas> {
     let waterfall = incident.waterfall.as_ref()?;
     let whole = waterfall.legs.last()?.to_ns.max(1);
     let x = |ns: i64| LEFT + (RIGHT - LEFT) * ns as f64 / whole as f64;
-    let rows: Vec<Row> = rows(waterfall).into_iter().map(|(hop, spans)| Row::of(hop, spans, &x)).collect();
+    let rows: Vec<Row> =
+        single_rows(waterfall).into_iter().map(|(row, spans)| Row::of(row_name(row), spans, &x)).collect();
     let height = HEAD + rows.iter().map(Row::height).sum::<f64>() + 4.0;
     let label = format!("Course of slot {}, trial {}", count(incident.worst_slot), incident.trial);
     let mut canvas = Canvas::new(Medium::Page, height, label).of(condition.id);
@@ -147,7 +148,7 @@ fn axis(canvas: &mut Canvas, whole: i64, height: f64, x: &dyn Fn(i64) -> f64) {
 
 /// A place of the message with its time spans, and where their words are written.
 struct Row<'a> {
-    hop: Hop,
+    name: String,
     spans: Vec<&'a HopSpan>,
     /// The words that are not written in a bar, and where they are written.
     words: String,
@@ -163,7 +164,7 @@ enum Place {
 }
 
 impl<'a> Row<'a> {
-    fn of(hop: Hop, spans: Vec<&'a HopSpan>, x: &dyn Fn(i64) -> f64) -> Row<'a> {
+    fn of(name: String, spans: Vec<&'a HopSpan>, x: &dyn Fn(i64) -> f64) -> Row<'a> {
         let outside: Vec<&HopSpan> = spans.iter().copied().filter(|s| !fits(s, x)).collect();
         let words = listed(&by_words(&outside), ((RIGHT - LEFT) / CHARACTER) as usize);
         let begin = spans.first().map_or(LEFT, |s| x(s.from_ns));
@@ -174,7 +175,7 @@ impl<'a> Row<'a> {
             () if begin - width > LEFT => Place::Left(begin - 6.0),
             () => Place::Below((RIGHT - width).clamp(LEFT, begin.max(LEFT))),
         };
-        Row { hop, spans, words, at }
+        Row { name, spans, words, at }
     }
 
     fn height(&self) -> f64 {
@@ -183,7 +184,7 @@ impl<'a> Row<'a> {
     }
 
     fn draw(&self, canvas: &mut Canvas, top: f64, leg_of: Option<&LegSpan>, x: &dyn Fn(i64) -> f64) {
-        canvas.text("row", (LEFT - 10.0, top + TOP + 12.0), place(self.hop), Hold::End);
+        canvas.text("row", (LEFT - 10.0, top + TOP + 12.0), &self.name, Hold::End);
         let words = &self.words;
         match self.at {
             _ if words.is_empty() => {}
@@ -216,7 +217,7 @@ fn draw_span(canvas: &mut Canvas, span: &HopSpan, mark: Mark, (top, x): (f64, &d
 fn mark(span: &HopSpan) -> Mark {
     let thread = span.thread.as_ref().map_or(String::new(), |thread| format!(", thread {thread}"));
     let mut lines = vec![
-        format!("{}{thread}: {}", place(span.hop), words(span)),
+        format!("{}{thread}: {}", row_name((span.hop, span.at.as_ref())), words(span)),
         format!("from {} to {} after due", time(span.from_ns as f64), time(span.to_ns as f64)),
     ];
     lines.extend(merged_words(span));

@@ -3,7 +3,9 @@
 //! `tailbound-analysis` finds the causes; this module chooses which of them are listed.
 
 use tailbound_document::number::{count, three_digits, time};
-use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, Overhead, RecordingReport, Report};
+use tailbound_document::{
+    ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, LevelCost, Overhead, RecordingReport, Report,
+};
 
 /// The factor of a study that checks the cost of the recording.
 const ATTRIBUTION: &str = "attribution";
@@ -74,6 +76,10 @@ fn recording(recording: &RecordingReport) -> String {
     if let (Some(cost), Some(unwatched)) = (recording.per_message_ns, recording.unwatched_ns) {
         let (cost, unwatched) = (time(cost.max(0) as f64), time(unwatched as f64));
         text.push_str(&format!(", which added {cost} to a round trip of {unwatched} between two threads of the agent"));
+    }
+    for LevelCost { level, per_message_ns, unwatched_ns } in &recording.others {
+        let (cost, unwatched) = (time((*per_message_ns).max(0) as f64), time(*unwatched_ns as f64));
+        text.push_str(&format!("; at the level `{level}`, the recording added {cost} to {unwatched}"));
     }
     if let Some(instead) = &recording.instead {
         text.push_str(&format!(" ({instead})"));

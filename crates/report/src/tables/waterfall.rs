@@ -3,7 +3,9 @@
 use crate::tables::causes;
 use std::collections::BTreeMap;
 use tailbound_document::number::{count, time};
-use tailbound_document::{CauseWord, ConditionReport, Evidence, Hop, HopSpan, IncidentReport, Report, WaterfallReport};
+use tailbound_document::{
+    CauseWord, ConditionReport, Evidence, Hop, HopSpan, IncidentReport, KernelPlace, PlaceKind, Report, WaterfallReport,
+};
 
 /// Largest number of conditions whose worst incident is drawn on a terminal.
 const CONDITIONS: usize = 4;
@@ -32,6 +34,34 @@ pub(crate) fn place(hop: Hop) -> &'static str {
         Hop::WayBack => "on the way back",
         Hop::AwayFromPing => "out and back",
         Hop::PingReceiver => "receiving ping",
+    }
+}
+
+/// A row of a drawing: a place of the message, and the single place in the kernel if it is known.
+pub(crate) type Row<'a> = (Hop, Option<&'a KernelPlace>);
+
+/// As [`rows`], with a row for each single place in the kernel, in the order in which the message passed them.
+pub(crate) fn single_rows(waterfall: &WaterfallReport) -> Vec<(Row<'_>, Vec<&HopSpan>)> {
+    let mut all: Vec<(Row<'_>, Vec<&HopSpan>)> = Vec::new();
+    for span in rows(waterfall).into_iter().flat_map(|(_, spans)| spans) {
+        let row = (span.hop, span.at.as_ref());
+        match all.iter_mut().find(|(other, _)| *other == row) {
+            Some((_, spans)) => spans.push(span),
+            None => all.push((row, vec![span])),
+        }
+    }
+    all
+}
+
+/// Name of a row of a drawing.
+pub(crate) fn row_name((hop, at): Row) -> String {
+    let Some(KernelPlace { kind, device }) = at else { return place(hop).to_owned() };
+    let device = device.as_deref().unwrap_or("a device");
+    match kind {
+        PlaceKind::QueueDiscipline => format!("queue of {device}"),
+        PlaceKind::Device => format!("device {device}"),
+        PlaceKind::Receive => format!("NET_RX of {device}"),
+        PlaceKind::Socket => "socket".to_owned(),
     }
 }
 

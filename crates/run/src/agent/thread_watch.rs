@@ -153,6 +153,7 @@ mod tests {
             by,
             instead: Some(instead.to_owned()).filter(|text| !text.is_empty()),
             cost: None,
+            others: Vec::new(),
         };
         assert_eq!(falls_short(Attribution::Machine, Some(&recorder(Attribution::Machine, RecordedBy::Bpf, ""))), None);
         let no_tracer = "this installation has no tracer, which records by BPF";
@@ -169,6 +170,15 @@ mod tests {
         Warning: the study asks for interrupts, and they are not recorded: this installation has no tracer, which records by BPF; perf may not record interrupts
           help: run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer
         Warning: the study asks for interrupts, and they are not recorded: the kernel permits no recording of events
+          help: run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer
+        ");
+        // The sentence for a study that asks for packets, and a kernel that refuses BPF.
+        let refused = "BPF cannot be used: the kernel permits it to root, or with CAP_BPF and CAP_PERFMON: Operation not \
+                       permitted (os error 1); perf may not record interrupts";
+        let threads = recorder(Attribution::Threads, RecordedBy::Perf, refused);
+        let warning = falls_short(Attribution::Packets, Some(&threads)).expect("a warning");
+        insta::assert_snapshot!(format!("{:?}: {}", warning.severity, warning.problem.paragraph()), @r"
+        Warning: the study asks for the ways of packets, and they are not recorded: BPF cannot be used: the kernel permits it to root, or with CAP_BPF and CAP_PERFMON: Operation not permitted (os error 1); perf may not record interrupts
           help: run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer
         ");
     }

@@ -20,8 +20,8 @@ pub(crate) enum CollectChoice {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AttributionChoice {
-    /// The level `machine` if it costs at most a tenth of a message, which Tailbound measures before the trial, and if
-    /// it is permitted; otherwise the level `threads`.
+    /// The level `packets` if it costs at most a fifth of a message, else `machine` if it costs at most a tenth, which
+    /// Tailbound measures before the trial, and if it is permitted; otherwise the level `threads`.
     Auto,
     /// Context switches, wake-ups, interrupts and soft interrupts of the CPUs of the ends are recorded. This needs root,
     /// or the capabilities CAP_PERFMON and CAP_BPF.

@@ -72,6 +72,8 @@ mod loads_that_send;
 #[cfg(feature = "system-tests")]
 mod other_runs;
 #[cfg(feature = "system-tests")]
+mod packets;
+#[cfg(feature = "system-tests")]
 mod path_check;
 #[cfg(feature = "system-tests")]
 mod perfetto;

@@ -29,7 +29,8 @@ fn seen(wakes: bool, events: &[SwitchEvent]) -> Timeline {
 
 fn seen_in(wakes: bool, window: (i64, i64), events: &[SwitchEvent]) -> Timeline {
     let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
-    let recorder = Recorder { level: Attribution::Machine, by: RecordedBy::Bpf, instead: None, cost: None };
+    let recorder =
+        Recorder { level: Attribution::Machine, by: RecordedBy::Bpf, instead: None, cost: None, others: Vec::new() };
     let (windows, events) = (vec![window], events.to_vec());
     let seen = Switches { scope, wakes, windows, events, recorder: Some(recorder), ..Switches::default() };
     Timeline::of(&[seen], window)
