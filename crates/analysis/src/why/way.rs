@@ -100,8 +100,8 @@ fn is_sent(passed: &Passed, first: &Passed) -> bool {
 /// Index of the hop with which the message was complete: of each part the datagram counts that reached a socket first.
 fn last_hop(all: &[Passed]) -> Option<usize> {
     let is_first = |at: &usize| !all[..*at].iter().any(|p| is_end(p) && p.hop.part == all[*at].hop.part);
-    let ends = (0..all.len()).filter(|at| is_end(&all[*at]));
-    ends.filter(is_first).next_back().or_else(|| all.len().checked_sub(1))
+    let mut ends = (0..all.len()).filter(|at| is_end(&all[*at]));
+    ends.rfind(is_first).or_else(|| all.len().checked_sub(1))
 }
 
 /// The hop at which the datagram that was sent at the time `sent_ns` was sent before, if it was. A sender sends the parts

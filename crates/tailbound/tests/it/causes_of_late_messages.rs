@@ -498,7 +498,7 @@ fn a_real_time_pong_that_the_fair_server_displaces_is_explained() {
     // Which time-sharing threads the server chooses is not decided here; Tailbound has some, too.
     let real_time = |c: &&&Value| c["by"]["policy"].as_str().is_some_and(|policy| policy.starts_with("fifo"));
     assert!(served.iter().all(|c| c["end"] == "pong") && served.iter().find(real_time).is_none(), "{causes:#?}");
-    // Limit: the server gives at most 50 ms of each second, and a little more by its tick.
     let ns: i64 = served.iter().map(|c| c["ns"].as_i64().unwrap()).sum();
+    // Limit: the server gives at most 50 ms of each second, and a little more by its tick.
     assert!((10_000_000..=200_000_000).contains(&ns), "{ns} ns in {causes:#?}");
 }
