@@ -9,7 +9,7 @@ use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEven
 const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
 
 /// In place of a thread id: it is not known which thread had a CPU, because a context switch was not reported.
-pub(crate) const UNKNOWN: i32 = -1;
+pub(crate) const UNKNOWN: i32 = i32::MIN;
 
 /// State of a thread after a context switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
