@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures what each level of `attribution` costs: the same study with each level, in rounds, against `attribution: off`.
 
-Levels: `off`; `threads` (perf events); `machine` by perf events (the binary alone, without the tracer) and by BPF (with the
-tracer, dev/tracer). A round runs every level once, in an order that rotates. The 95 % intervals are Student's over rounds:
+Levels: `off`; `threads` (perf events); `machine` by perf events (the binary alone, without the tracer); `machine` and `packets`
+by BPF (with the tracer, dev/tracer). A round runs every level once, in an order that rotates. The 95 % intervals are Student's over rounds:
 on the logarithms of the ratios, and on the differences in ns.
 """
 import argparse, json, os, shutil, statistics, subprocess, tempfile
@@ -20,7 +20,8 @@ place: process
 report: {{ quantiles: [0.5, 0.99, 0.999] }}
 """
 TRACER = "libtailbound_tracer.so"
-LEVELS = {"off": ("off", False), "threads": ("threads", False), "machine by perf": ("machine", False), "machine by bpf": ("machine", True)}
+LEVELS = {"off": ("off", False), "threads": ("threads", False), "machine by perf": ("machine", False), "machine by bpf": ("machine", True),
+          "packets by bpf": ("packets", True)}
 
 
 def run(work, number, name):

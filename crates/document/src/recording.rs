@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One way in which the agent of one or more ends recorded events of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingReport {
-    /// Names of the ends whose agent recorded.
+    /// Names of the ends whose agent recorded these events.
     pub ends: Vec<String>,
     /// Level of the recording: `threads` (context switches and wake-ups), `machine` (also interrupts) or
     /// `packets` (also the ways of messages through the kernel).

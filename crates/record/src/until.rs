@@ -7,7 +7,7 @@ use tailbound_model::{Nanos, UntilCondition, UntilTerm};
 /// The request to end a run at a message, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Until {
-    /// The condition of the message at which the run ends.
+    /// What must be true of a message so that the run ends at it, for example `round_trip > 20 ms`.
     pub condition: UntilCondition,
     /// Time for which the trials of the study are repeated at most; absent if they are not repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -111,7 +111,7 @@ pub struct Link {
     pub reorder: Pick,
     /// Scripted duration of each send call, in ns.
     pub send_cost_ns: u64,
-    /// Part of the delay between the kernel's receive timestamp and the arrival, in ns.
+    /// How much of the scripted delay of a message lies after the kernel's receive timestamp, in ns.
     pub after_kernel_ns: u64,
 }
 

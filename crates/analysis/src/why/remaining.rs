@@ -15,7 +15,7 @@ use tailbound_stats::{Histogram, Quantile, needs};
 
 /// Quantiles that are estimated, if there are enough messages for them.
 const QUANTILES: [Quantile; 2] = [Quantile::P99, Quantile::P99_9];
-/// A cause with a smaller share of the excess changes the tail too little.
+/// Smallest share of the excess that a cause must have, so that the tail without this cause is estimated.
 const LEAST_SHARE: f64 = 0.01;
 /// Largest number of causes of a condition whose removal is estimated.
 const MOST_CAUSES: usize = 6;

@@ -132,8 +132,9 @@ fn used(process: &ThreadReport, thread: &Thread) -> Used {
     Used { ns: thread.cpu_ns.saturating_sub(before) as i64, exact: true }
 }
 
-/// Sentence about the measured threads that had CPU time beside a real-time load on one CPU, and about the CPU time
-/// that the kernel reserves for time-sharing threads. The sentence does not say which of the two gave a thread its time.
+/// Sentence about the measured threads that had CPU time on a CPU on which a real-time load ran, and about the CPU time
+/// that the kernel reserves for time-sharing threads. The sentence does not say whether a thread had its time in pauses of
+/// the load or from what the kernel reserves.
 fn beside_load(report: &Report, load: &LoadReport, starved: Starved<'_>) -> String {
     let real_time = load.policy.parse().is_ok_and(|policy: Policy| policy.starves());
     if !real_time || parsed(&load.cpus).is_none_or(|cpus| cpus.len() != 1) {

@@ -12,7 +12,7 @@ const SLOTS: u64 = 100;
 const LATE: u64 = 50;
 /// Legs of an ordinary message, ns: way out, turnaround, way back.
 const USUAL: [i64; 3] = [10_000, 5_000, 80_000];
-/// Time for which the thread that took an answer had the CPU before, ns.
+/// Time for which the thread had had its CPU when it took an answer, ns.
 const RAN: i64 = 15_000;
 /// Thread ids: the thread of the ping end that takes answers, and a thread that does not belong to an end.
 const TAKER: i32 = 4_001;

@@ -66,7 +66,7 @@ impl UntilFound {
         UntilFound { end: until.and_then(|until| Instant::now().checked_add(time(until.at_most?))) }
     }
 
-    /// True if trial `number` would end after the time of the request. The first trial always runs.
+    /// True if trial `number` would end after the longest time of the run (`--at-most`). The first trial always runs.
     pub fn is_too_late(&self, number: usize, spec: &TrialSpec) -> bool {
         let expected = Duration::from_nanos(trial_length::expected(spec).0.max(0) as u64);
         // A scripted clock passes without real time.

@@ -74,8 +74,8 @@ fn the_true_offset_drift_and_legs_lie_within_the_bounds() {
     }
 }
 
-/// Test: the line in the middle and the lines at the borders are possible for all messages, and the borders reach the
-/// bounds.
+/// Test: if the clock difference follows the middle one or an outermost one of the lines that are possible, no message takes
+/// less than zero time; and the outermost lines reach the bounds.
 #[test]
 fn lines_between_clocks_are_possible_and_reach_the_bounds() {
     for seed in 0..20 {
