@@ -79,7 +79,8 @@ impl Hops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{HopPlace, PacketHop, SocketRead};
+    use crate::why::way::tests::hop;
+    use tailbound_model::{HopPlace, SocketRead};
 
     fn hops(packets: Packets) -> Hops {
         Hops::of(&[Switches { packets: Some(packets), ..Switches::default() }], (0, 1_000))
@@ -87,19 +88,7 @@ mod tests {
 
     #[test]
     fn hops_of_a_time_in_which_records_were_lost_are_not_used() {
-        let hop = PacketHop {
-            at_ns: 10,
-            seq: 3,
-            at: HopPlace::Queued,
-            cpu: 1,
-            thread: 10,
-            buffer: 7,
-            device: None,
-            offset: 0,
-            part: 0,
-            run: 0,
-            reason: None,
-        };
+        let hop = hop(10, HopPlace::Queued, 0).hop;
         let hops = hops(Packets { gaps: vec![(50, 60)], hops: vec![hop], ..Packets::default() });
         assert_eq!(hops.way(3, (5, 100)), None);
         assert!(hops.way(3, (5, 40)).is_some());

@@ -34,7 +34,7 @@ pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
     ways.into_iter().map(report).collect()
 }
 
-/// Costs of other levels than that of the recording.
+/// Costs of the levels that were not recorded.
 fn others<'a>(recorders: impl Iterator<Item = &'a Recorder>) -> Vec<LevelCost> {
     let mut levels: BTreeMap<&'static str, Vec<RecordingCost>> = BTreeMap::new();
     recorders.flat_map(|r| &r.others).for_each(|cost| levels.entry(level(cost.level)).or_default().push(*cost));

@@ -176,10 +176,11 @@ fn are_of_one_run(from: &PacketHop, to: &PacketHop) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn hop(at_ns: i64, at: HopPlace, device: usize) -> Passed {
+    /// A hop of message 3 on CPU 1, by thread 10.
+    pub fn hop(at_ns: i64, at: HopPlace, device: usize) -> Passed {
         let run = if matches!(at, HopPlace::Received | HopPlace::InSocket) { at_ns as u32 } else { 0 };
         let hop = PacketHop {
             at_ns,

@@ -26,20 +26,20 @@ struct Room {
 impl Room {
     /// Makes a network namespace; `None` without the right to do so.
     fn new() -> Option<Room> {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let (work, orders) = channel::<Work>();
         std::thread::spawn(move || {
-            tell.send(unshare(CloneFlags::CLONE_NEWNET).ok().map(|()| own_tid())).unwrap();
+            sender.send(unshare(CloneFlags::CLONE_NEWNET).ok().map(|()| own_tid())).unwrap();
             orders.into_iter().for_each(|work| work());
         });
-        told.recv().unwrap().map(|tid| Room { tid, work })
+        receiver.recv().unwrap().map(|tid| Room { tid, work })
     }
 
     /// Runs a function in the network namespace.
     fn run<T: Send + 'static>(&self, function: impl FnOnce() -> T + Send + 'static) -> T {
-        let (tell, told) = channel();
-        self.work.send(Box::new(move || drop(tell.send(function())))).unwrap();
-        told.recv().unwrap()
+        let (sender, receiver) = channel();
+        self.work.send(Box::new(move || drop(sender.send(function())))).unwrap();
+        receiver.recv().unwrap()
     }
 
     fn commands(&self, lines: &[String]) -> bool {

@@ -186,7 +186,7 @@ fn injected_faults_are_named() {
 }
 
 /// Test: faults at both ends are named with the right end, although the pong is on another host, whose clock differs from
-/// the clock of the ping by 1,000 s. The times of the faults are those of the clock of the ping.
+/// the clock of the ping by 1,000 s. The clock of the ping gives the times of the faults.
 #[test]
 fn injected_faults_are_named_across_two_clocks() {
     if !may_be_real_time() {
