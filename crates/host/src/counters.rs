@@ -149,7 +149,7 @@ mod tests {
         const BUSY_NS: i64 = 200_000_000;
         let cpus = CpuList::one(*crate::allowed_cpus().last().expect("a CPU"));
         let (send, receive) = mpsc::channel();
-        let start = Barrier::new(3);
+        let (start, busy_no_longer, read) = (Barrier::new(3), Barrier::new(3), Barrier::new(3));
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
@@ -158,14 +158,18 @@ mod tests {
                     start.wait();
                     let until = crate::monotonic_ns() + BUSY_NS;
                     while crate::monotonic_ns() < until {}
+                    busy_no_longer.wait();
+                    // The counter of a thread that has ended cannot be read.
+                    read.wait();
                 });
             }
             let threads: Vec<i32> = receive.iter().take(2).collect();
             let mut watch = CounterWatch::begin(std::process::id() as i32, &threads);
             let begin_ns = crate::monotonic_ns();
             start.wait();
-            std::thread::sleep(std::time::Duration::from_nanos(BUSY_NS as u64));
+            busy_no_longer.wait();
             watch.read();
+            read.wait();
             let waited = |windows: &[(i64, i64)]| -> u64 {
                 let series = watch.series(windows);
                 let delays = series.iter().filter(|s| s.counter == Counter::RunDelayNs);
