@@ -148,7 +148,7 @@ pub struct ConditionReport {
     /// The rule by which messages of each used trial are late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_limits: Vec<LateLimit>,
-    /// The worst incidents of the used trials, at most 100, the one with the largest excess first; sustained incidents
+    /// The worst incidents of the used trials, at most 1,000, the one with the largest excess first; sustained incidents
     /// come before all others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<IncidentReport>,

@@ -15,6 +15,10 @@ const ORDINARY: u64 = 40;
 /// Largest number of messages of a trial that are kept in memory, which takes 24 MiB.
 const MOST_KEPT: usize = 1 << 19;
 
+/// Largest number of incidents of a trial whose events are kept. On a busy machine, 20 s of 500 messages/s have up to 460,
+/// and the smallest of them can have a cause that matters.
+pub const MOST_INCIDENTS: usize = 1_000;
+
 /// Incidents of one trial, and what is needed to judge them.
 #[derive(Debug, Clone)]
 pub struct TrialIncidents {

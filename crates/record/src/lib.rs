@@ -34,7 +34,7 @@ pub use cells::{EchoCells, SenderCells, SlotClock};
 pub use clock_bounds::NoClockBounds;
 pub use error::RecordError;
 pub use events::{Event, EventLine};
-pub use incidents::{Ordinary, TrialIncidents};
+pub use incidents::{MOST_INCIDENTS, Ordinary, TrialIncidents};
 pub use manifest::*;
 pub use reader::{Record, stored_rows};
 pub use segment::{write_echoes, write_slots};

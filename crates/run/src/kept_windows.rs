@@ -3,8 +3,6 @@
 
 use tailbound_record::{MatchedMessage, TrialIncidents};
 
-/// Largest number of incidents of a trial whose events are kept. A report shows this number for each condition.
-pub(crate) const MOST_INCIDENTS: usize = 100;
 /// A time span begins this long before the first message was due, ns: the reason for its delay may have begun earlier.
 const BEFORE_NS: i64 = 2_000_000;
 /// A time span ends this long after the last answer, ns.

@@ -25,6 +25,7 @@ impl BucketIndex {
     pub const COUNT: usize = 2 * SIDE;
 
     /// Returns the index of the histogram bucket that contains `value`.
+    #[inline]
     pub fn of(value: i64) -> Self {
         let slot = slot_of(magnitude(value));
         BucketIndex(if value < 0 { SIDE - 1 - slot } else { SIDE + slot })

@@ -40,11 +40,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, WaterfallReport};
 use tailbound_model::{Attribution, SwitchScope, Switches};
-use tailbound_record::{Manifest, Record, TrialIncidents};
+use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockLine, Incident, Misses};
 
-/// Largest number of incidents of a condition that the report contains.
-const MOST_INCIDENTS: usize = 100;
+/// Each condition has at least this number of its worst incidents in the report, if there are as many.
+const LEAST_LISTED: usize = 100;
+
+/// Largest number of incidents of a trial that are explained, and of a condition that the report contains. The conditions
+/// share the number, because the page contains all incidents.
+fn most_listed(conditions: usize) -> usize {
+    (MOST_INCIDENTS / conditions.max(1)).max(LEAST_LISTED)
+}
 
 /// Incidents of one trial, with everything that the samples and the recorded events say about them.
 pub(crate) struct TrialFacts {
@@ -82,6 +88,7 @@ pub(crate) fn facts(record: &Record, trials: &[usize], clocks: &Clocks) -> Resul
 /// Adds the incidents and their causes to each condition.
 pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]) {
     let plan = &record.manifest.plan;
+    let most = most_listed(plan.conditions.len());
     let mut conditions = std::mem::take(&mut report.conditions);
     for condition in &mut conditions {
         let trials: Vec<&TrialFacts> = facts.iter().filter(|f| condition.used_trial_ids.contains(&f.trial)).collect();
@@ -92,12 +99,10 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
         let mut incidents: Vec<IncidentReport> = explained.into_iter().map(|e| e.report).collect();
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
         // The incident of the message at which the run ended is described, however many worse ones there are.
-        if let Some(at) =
-            incidents.iter().position(|i| ended_run(&record.manifest, i)).filter(|at| *at >= MOST_INCIDENTS)
-        {
-            incidents.swap(MOST_INCIDENTS - 1, at);
+        if let Some(at) = incidents.iter().position(|i| ended_run(&record.manifest, i)).filter(|at| *at >= most) {
+            incidents.swap(most - 1, at);
         }
-        incidents.truncate(MOST_INCIDENTS);
+        incidents.truncate(most);
         incidents.iter_mut().skip(INCIDENTS_DESCRIBED).for_each(|incident| incident.waterfall = None);
         condition.incidents = incidents;
     }
@@ -118,7 +123,7 @@ fn facts_of(
     clocks: &Clocks,
 ) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
-    let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
+    let found = record.incidents(trial, late_above_ns, most_listed(record.manifest.plan.conditions.len()))?;
     let misses = match &found {
         Some(found) => found.misses.clone(),
         None => record.misses(trial, i64::MAX, record.manifest.plan.report.miss_window())?,
@@ -335,5 +340,15 @@ fn entry(entry: &Entry, threads: &Threads) -> LedgerEntry {
         ns_low: entry.low_ns,
         ns_high: entry.high_ns,
         evidence: entry.evidence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_listed;
+
+    #[test]
+    fn conditions_share_the_incidents_of_a_report() {
+        assert_eq!([0, 1, 4, 10, 50].map(most_listed), [1_000, 1_000, 250, 100, 100]);
     }
 }

@@ -64,12 +64,27 @@ fn the_picture_has_its_causes_in_words() {
     insta::assert_snapshot!("terminal", drawn.join("\n"));
 }
 
+/// 100 stalls of a trial.
+fn hundred() -> Vec<Stall> {
+    (0..100).map(|n| Stall { slot: 20 + n * 39, ns: 3_000_000, by: KERNEL }).collect()
+}
+
+/// Tests that the report of a single condition lists more than 100 incidents, each with its ledger.
+#[test]
+fn three_hundred_incidents_of_one_condition_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = analyse(&record(&folder.path().join("r"), 3, &hundred(), &everything(), 0)).unwrap();
+    let incidents = &report.conditions[0].incidents;
+    let with_cause = incidents.iter().filter(|i| i.ledger.as_ref().is_some_and(|ledger| !ledger.is_empty())).count();
+    assert_eq!((incidents.len(), with_cause), (300, 300));
+}
+
 /// Prints what 1,000 incidents add to the time of a report.
 #[test]
 #[ignore = "prints a time and judges nothing"]
 fn what_a_thousand_incidents_cost() {
     let folder = tempfile::tempdir().unwrap();
-    let many: Vec<Stall> = (0..100).map(|n| Stall { slot: 20 + n * 39, ns: 3_000_000, by: KERNEL }).collect();
+    let many = hundred();
     assert!(many.last().unwrap().slot < SLOTS);
     let calm = record(&folder.path().join("calm"), 10, &[], &everything(), 0);
     let disturbed = record(&folder.path().join("disturbed"), 10, &many, &everything(), 0);

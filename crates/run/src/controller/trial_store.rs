@@ -7,7 +7,7 @@ use super::collect::{self, Incoming};
 use super::flow;
 use super::load_checks::fell_short;
 use super::trial_state::{Part, TrialResult};
-use crate::kept_windows::{MOST_INCIDENTS, in_other_clock, kept_windows};
+use crate::kept_windows::{in_other_clock, kept_windows};
 use crate::store::store_not_sent;
 use std::path::Path;
 use std::time::Duration;
