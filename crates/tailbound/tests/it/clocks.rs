@@ -429,14 +429,17 @@ fn loads_and_causes_at_the_other_end_stay_within_the_bounds_of_the_clocks() {
         let low: i64 = entries.iter().map(|e| e["ns_low"].as_i64().unwrap()).sum();
         assert!(low <= excess_ns * 105 / 100 + 20_000, "{incident}");
         // Waits of threads of the pong lie between events of one clock. Small shares are left out of either ledger.
-        let waits = |incident: &Value, of: &str| -> i64 {
+        let waits = |incident: &Value, of: &str, causes: &[&str]| -> i64 {
             let entries = incident["ledger"].as_array().into_iter().flatten();
-            let waits = entries.filter(|e| e["end"] == "pong" && e["cause"] == "waited_for_cpu");
+            let caused = |e: &&Value| e["cause"].as_str().is_some_and(|cause| causes.contains(&cause));
+            let waits = entries.filter(|e| e["end"] == "pong").filter(caused);
             waits.map(|e| e[of].as_i64().unwrap()).sum()
         };
         let incidents = exact["conditions"][0]["incidents"].as_array().unwrap();
         let same = incidents.iter().find(|i| i["begin_ns"] == incident["begin_ns"]).expect("the same incidents");
-        let (least, most) = (waits(incident, "ns_low"), waits(same, "ns_high"));
-        assert!(least <= most + excess_ns / 20 + 50_000, "{least} of {most}: {incident}");
+        // On another kernel, a process of Tailbound at the ping has another number, and cannot be recognised.
+        let least = waits(incident, "ns_low", &["waited_for_cpu"]);
+        let most = waits(same, "ns_high", &["waited_for_cpu", "instrument"]);
+        assert!(least <= most + excess_ns / 20 + 50_000, "{least} of {most}: {incident}\nwith one clock: {same}");
     }
 }
