@@ -27,7 +27,27 @@ pub struct CounterWatch {
     read_ns: i64,
     longest_step_ns: i64,
     last: BTreeMap<(Counter, String), u64>,
-    moves: BTreeMap<(Counter, String), Vec<CounterMove>>,
+    moves: BTreeMap<(Counter, String), Moves>,
+}
+
+/// Increases of one counter, in the order of time.
+#[derive(Default)]
+struct Moves {
+    kept: Vec<CounterMove>,
+    /// End of the last increase that was left out, monotonic ns.
+    complete_from_ns: Option<i64>,
+}
+
+impl Moves {
+    /// Adds an increase. If there are `most` already, the older half is left out.
+    fn push(&mut self, new: CounterMove, most: usize) {
+        if self.kept.len() == most
+            && let Some(last) = self.kept.drain(..most / 2).next_back()
+        {
+            self.complete_from_ns = Some(last.to_ns);
+        }
+        self.kept.push(new);
+    }
 }
 
 impl CounterWatch {
@@ -69,11 +89,7 @@ impl CounterWatch {
             let Some(before) = self.last.insert(key.clone(), value) else { continue };
             // A process that was moved can have another group with the same name.
             if let by @ 1.. = value.saturating_sub(before) {
-                let moves = self.moves.entry(key).or_default();
-                if moves.len() == MOST_MOVES {
-                    moves.drain(..MOST_MOVES / 2);
-                }
-                moves.push(CounterMove { from_ns, to_ns, by });
+                self.moves.entry(key).or_default().push(CounterMove { from_ns, to_ns, by }, MOST_MOVES);
             }
         }
     }
@@ -106,11 +122,12 @@ impl CounterWatch {
     /// within the time spans `windows` are given.
     pub fn series(&self, windows: &[(i64, i64)]) -> Vec<CounterSeries> {
         let within = |m: &&CounterMove| windows.iter().any(|(begin, end)| m.from_ns <= *end && *begin <= m.to_ns);
-        let one = |((counter, of), moves): (&(Counter, String), &Vec<CounterMove>)| CounterSeries {
+        let one = |((counter, of), moves): (&(Counter, String), &Moves)| CounterSeries {
             counter: *counter,
             of: of.clone(),
-            moves: moves.iter().filter(|m| *counter != Counter::RunDelayNs || within(m)).copied().collect(),
+            moves: moves.kept.iter().filter(|m| *counter != Counter::RunDelayNs || within(m)).copied().collect(),
             longest_step_ns: self.longest_step_ns,
+            complete_from_ns: moves.complete_from_ns,
         };
         self.moves.iter().map(one).collect()
     }
@@ -141,6 +158,16 @@ mod tests {
         let covers = |m: &&CounterMove| m.from_ns <= begin_ns && end_ns <= m.to_ns && m.by >= 1;
         assert!(dropped.moves.iter().any(|m| covers(&m)), "{dropped:?}");
         assert!(dropped.longest_step_ns >= end_ns - begin_ns);
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_long_trial_is_stated() {
+        let mut moves = Moves::default();
+        (0..4).for_each(|n| moves.push(CounterMove { from_ns: n * 50, to_ns: n * 50 + 51, by: 1 }, 4));
+        assert_eq!((moves.kept.len(), moves.complete_from_ns), (4, None));
+        moves.push(CounterMove { from_ns: 200, to_ns: 251, by: 1 }, 4);
+        let begins: Vec<i64> = moves.kept.iter().map(|m| m.from_ns).collect();
+        assert_eq!((begins, moves.complete_from_ns), (vec![100, 150, 200], Some(101)));
     }
 
     /// Test: two threads share a CPU, so that at least half of the time of both together is a wait of one of them.

@@ -6,7 +6,7 @@
 
 use crate::why::share::Circumstances;
 use crate::why::timeline::Timeline;
-use tailbound_model::{Counter, CounterMove};
+use tailbound_model::{Counter, CounterMove, CounterSeries};
 
 /// A wait is certain only for what exceeds this number of median increases of the counter at other times.
 const USUAL: i64 = 2;
@@ -18,16 +18,21 @@ pub(crate) struct Delay {
     pub most_ns: i64,
 }
 
-/// The increases of the counter of run delays of one thread.
-fn increases<'a>(thread: i32, end: &str, known: &Circumstances<'a>) -> Option<&'a [CounterMove]> {
+/// The counter of run delays of one thread.
+fn run_delays<'a>(thread: i32, end: &str, known: &Circumstances<'a>) -> Option<&'a CounterSeries> {
     let of = format!("thread {thread}");
     let mut all = known.of_end(end).flat_map(|s| &s.counters);
-    all.find(|c| c.counter == Counter::RunDelayNs && c.of == of).map(|c| c.moves.as_slice())
+    all.find(|c| c.counter == Counter::RunDelayNs && c.of == of)
 }
 
-/// The wait with which `thread` of this end got a CPU at the time `came`; `None` if its counter was not read.
+/// The wait with which `thread` of this end got a CPU at the time `came`; `None` if its counter was not read, or if the
+/// increases of this time were left out.
 pub(crate) fn delay(thread: i32, end: &str, came: i64, timeline: &Timeline, known: &Circumstances) -> Option<Delay> {
-    let moves = increases(thread, end, known)?;
+    let series = run_delays(thread, end, known)?;
+    if series.complete_from_ns.is_some_and(|from| came <= from) {
+        return None;
+    }
+    let moves = series.moves.as_slice();
     // A reading takes time, so that two increases can contain the same moment.
     let mut around = moves.iter().filter(|m| m.from_ns < came && came <= m.to_ns).copied();
     let Some(mut sum) = around.next() else { return Some(Delay { least_ns: 0, most_ns: 0 }) };
@@ -62,7 +67,7 @@ fn usual_ns(moves: &[CounterMove], known: &Circumstances) -> Option<i64> {
 mod tests {
     use super::*;
     use crate::why::threads::Threads;
-    use tailbound_model::{CounterSeries, SwitchEvent, SwitchKind, SwitchScope, Switches};
+    use tailbound_model::{SwitchEvent, SwitchKind, SwitchScope, Switches};
 
     const THREAD: i32 = 20;
     const MS: i64 = 1_000_000;
@@ -74,6 +79,7 @@ mod tests {
             of: of.into(),
             moves,
             longest_step_ns: 50 * MS,
+            complete_from_ns: None,
         };
         let at = |to: i64, by: i64| CounterMove { from_ns: (to - 50) * MS, to_ns: to * MS, by: by as u64 };
         let delays = increases.iter().map(|(to, by)| at(*to, *by)).collect();
@@ -107,6 +113,16 @@ mod tests {
         assert_eq!(delay_of(&seen(&increases, &[]), &incident), Some(bounds));
         // The counter did not increase: the thread slept.
         assert_eq!(delay_of(&seen(&QUIET, &[]), &incident), Some(Delay { least_ns: 0, most_ns: 0 }));
+    }
+
+    #[test]
+    fn increases_that_were_left_out_say_nothing_about_a_wait() {
+        let delay_with = |complete_from_ns| {
+            let mut seen = seen(&QUIET, &[]);
+            seen[0].counters[0].complete_from_ns = Some(complete_from_ns);
+            delay_of(&seen, &[(100 * MS, 121 * MS)])
+        };
+        assert_eq!([120 * MS, 119 * MS].map(delay_with), [None, Some(Delay { least_ns: 0, most_ns: 0 })]);
     }
 
     #[test]

@@ -110,6 +110,7 @@ mod tests {
             of: String::new(),
             moves,
             longest_step_ns: 50_000_000,
+            complete_from_ns: None,
         };
         let seen = Switches { ends: vec!["pong".into()], counters: vec![series], ..Switches::default() };
         let drops = Drops::of(&[seen]);

@@ -3,7 +3,7 @@
 use crate::why::course::Piece;
 use crate::why::threads::Threads;
 use tailbound_document::{CauseWord, CausedBy, Evidence};
-use tailbound_model::{Counter, CounterMove, Metric, Switches};
+use tailbound_model::{Counter, CounterMove, CounterSeries, Metric, Switches};
 
 /// What one part of a delay is ascribed to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,15 +42,20 @@ impl<'a> Circumstances<'a> {
         self.seen.iter().filter(move |s| s.ends.iter().any(|e| e == end))
     }
 
+    fn quotas(&self, end: &str) -> impl Iterator<Item = &'a CounterSeries> {
+        self.of_end(end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs)
+    }
+
     /// The stops by the CPU quota that the kernel counted at this end. It counts the time of a stop when the stop ends.
     pub fn quota_moves(&self, end: &str) -> impl Iterator<Item = &'a CounterMove> {
-        let quotas = self.of_end(end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs);
-        quotas.flat_map(|c| &c.moves)
+        self.quotas(end).flat_map(|c| &c.moves)
     }
 
     /// Whether a stop by the CPU quota can have been in this time.
     pub fn quota_may_have_stopped(&self, end: &str, from_ns: i64, to_ns: i64) -> bool {
-        self.quota_moves(end).any(|m| m.from_ns.saturating_sub(m.by as i64) < to_ns && from_ns < m.to_ns)
+        let left_out = |s: &CounterSeries| s.complete_from_ns.is_some_and(|complete| from_ns < complete);
+        self.quotas(end).any(left_out)
+            || self.quota_moves(end).any(|m| m.from_ns.saturating_sub(m.by as i64) < to_ns && from_ns < m.to_ns)
     }
 }
 

@@ -214,7 +214,8 @@ mod tests {
     fn a_quota_and_another_program_cannot_be_told_apart_without_the_threads_of_the_cpu() {
         let moves = vec![CounterMove { from_ns: 850, to_ns: 1_000, by: 300 }];
         let counter = Counter::QuotaThrottledNs;
-        let counters = vec![CounterSeries { counter, of: "group".into(), moves, longest_step_ns: 150 }];
+        let of = "group".to_owned();
+        let counters = vec![CounterSeries { counter, of, moves, longest_step_ns: 150, complete_from_ns: None }];
         let seen = [Switches { ends: vec!["pong".into()], counters, ..Switches::default() }];
         let threads = Threads::default();
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };

@@ -53,8 +53,9 @@ impl Switches {
         for (from, until) in &mut self.stops {
             (*from, *until) = (if *from == 0 { 0 } else { to(*from) }, to(*until));
         }
-        for moved in self.counters.iter_mut().flat_map(|series| &mut series.moves) {
-            (moved.from_ns, moved.to_ns) = (to(moved.from_ns), to(moved.to_ns));
+        for series in &mut self.counters {
+            series.moves.iter_mut().for_each(|m| (m.from_ns, m.to_ns) = (to(m.from_ns), to(m.to_ns)));
+            series.complete_from_ns = series.complete_from_ns.map(&to);
         }
         if let Some(packets) = &mut self.packets {
             packets.windows.iter_mut().chain(&mut packets.gaps).for_each(both);
@@ -138,6 +139,10 @@ pub struct CounterSeries {
     pub moves: Vec<CounterMove>,
     /// Longest time between two readings of the counter, ns.
     pub longest_step_ns: i64,
+    /// Monotonic time from which on no increase is missing, ns; absent if none is missing in the whole trial. Earlier
+    /// increases of long trials are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete_from_ns: Option<i64>,
 }
 
 /// Increase of a kernel counter between two readings.

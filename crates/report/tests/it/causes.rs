@@ -181,7 +181,8 @@ fn the_counter_of_run_delays_bounds_a_wait_whose_begin_was_not_recorded() {
     let delay = |from_ns, by| CounterMove { from_ns, to_ns: from_ns + 50_000_000, by };
     let moves = vec![delay(due_ns - 220_000_000, 40_000), delay(due_ns - 20_000_000, 5_000_000)];
     let counter = Counter::RunDelayNs;
-    let series = CounterSeries { counter, of: format!("thread {TAKER}"), moves, longest_step_ns: 50_000_000 };
+    let (of, longest_step_ns) = (format!("thread {TAKER}"), 50_000_000);
+    let series = CounterSeries { counter, of, moves, longest_step_ns, complete_from_ns: None };
     let events = vec![
         event(received_ns - RAN, SwitchKind::In(TAKER)),
         event(received_ns + 5_000, SwitchKind::Out { thread: TAKER, preempted: false }),
