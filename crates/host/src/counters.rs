@@ -1,14 +1,15 @@
 //! Kernel counters that are read repeatedly while a process measures, and that explain why it was delayed or why its
 //! datagrams were dropped: CPU quotas (kernel documentation: scheduler/sched-bwc), dropped datagrams and fragments of
-//! its network namespace (RFC 4113, RFC 4293), and run delays of given threads (scheduler/sched-stats).
+//! its network namespace (RFC 4113, RFC 4293), run delays of given threads (scheduler/sched-stats), and the steal time of
+//! CPUs (proc_stat(5)).
 
 use crate::interface::parse_pairs;
 use crate::process::group_dirs;
-use crate::throttle;
+use crate::{steal, throttle};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use tailbound_model::{Counter, CounterMove, CounterSeries};
+use tailbound_model::{Counter, CounterMove, CounterSeries, CpuList};
 
 /// Time between two readings, ns: often enough to place a stop by a quota, whose period is 100 ms by default, and seldom
 /// enough not to disturb an end that shares a CPU with the reader (a reading takes about 50 us).
@@ -22,6 +23,8 @@ const MOST_MOVES: usize = 20_000;
 pub struct CounterWatch {
     pid: i32,
     threads: Vec<i32>,
+    /// The CPUs whose steal time is read; none if this machine has no hypervisor.
+    cpus: CpuList,
     groups: Vec<PathBuf>,
     looked_up_ns: i64,
     read_ns: i64,
@@ -51,11 +54,13 @@ impl Moves {
 }
 
 impl CounterWatch {
-    /// Reads the counters for the first time. `pid` is the measuring process; the run delays of its `threads` are read too.
-    pub fn begin(pid: i32, threads: &[i32]) -> CounterWatch {
+    /// Reads the counters for the first time. `pid` is the measuring process; the run delays of its `threads` and the steal
+    /// time of `cpus` are read too.
+    pub fn begin(pid: i32, threads: &[i32], cpus: &CpuList) -> CounterWatch {
         let mut watch = CounterWatch {
             pid,
             threads: threads.to_vec(),
+            cpus: if steal::can_be() { cpus.clone() } else { CpuList::default() },
             groups: Vec::new(),
             looked_up_ns: i64::MIN,
             read_ns: crate::monotonic_ns(),
@@ -115,6 +120,10 @@ impl CounterWatch {
             Some(((Counter::RunDelayNs, format!("thread {tid}")), text.split(' ').nth(1)?.parse().ok()?))
         };
         values.extend(self.threads.iter().filter_map(delay));
+        if !self.cpus.0.is_empty() {
+            let stolen = steal::stolen().into_iter().filter(|(cpu, _)| self.cpus.0.contains(cpu));
+            values.extend(stolen.map(|(cpu, ns)| ((Counter::StealNs, CounterSeries::of_cpu(cpu)), ns)));
+        }
         values
     }
 
@@ -138,12 +147,11 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
     use std::sync::{Barrier, mpsc};
-    use tailbound_model::CpuList;
 
     /// Test: datagrams that overflow a receive buffer are counted between the two readings around them.
     #[test]
     fn datagrams_dropped_at_a_full_buffer_are_counted() {
-        let mut watch = CounterWatch::begin(std::process::id() as i32, &[]);
+        let mut watch = CounterWatch::begin(std::process::id() as i32, &[], &CpuList::default());
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         let begin_ns = crate::monotonic_ns();
@@ -191,7 +199,7 @@ mod tests {
                 });
             }
             let threads: Vec<i32> = receive.iter().take(2).collect();
-            let mut watch = CounterWatch::begin(std::process::id() as i32, &threads);
+            let mut watch = CounterWatch::begin(std::process::id() as i32, &threads, &CpuList::default());
             let begin_ns = crate::monotonic_ns();
             start.wait();
             busy_no_longer.wait();

@@ -27,6 +27,7 @@ mod interrupts;
 mod netlink;
 mod sched_call;
 mod setting_text;
+mod steal;
 mod virsh;
 
 pub use clock::{OffsetTrack, cpu_ns_of, monotonic_ns, process_cpu_ns, read_offset, realtime_ns};

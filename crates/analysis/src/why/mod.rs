@@ -18,6 +18,7 @@ mod remaining;
 mod share;
 mod shares;
 mod stamps;
+mod steal;
 mod sums;
 mod threads;
 mod timeline;

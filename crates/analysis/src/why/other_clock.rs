@@ -9,7 +9,7 @@ use crate::why::stamps::Stamps;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tailbound_document::OtherClock;
-use tailbound_model::{CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches};
+use tailbound_model::{CounterSeries, CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches};
 use tailbound_stats::{ClockBounds, ClockLine};
 
 /// Distance of the ids of the pong's threads from the kernel's, if the pong has another clock. The kernel gives no id above
@@ -141,9 +141,10 @@ fn converted(seen: &Switches, line: &ClockLine) -> Switches {
     seen.events.iter_mut().for_each(of_pong);
     seen.tasks = seen.tasks.into_iter().map(|(thread, task)| (id_of_pong(thread), task)).collect();
     for series in &mut seen.counters {
-        let thread = series.of.strip_prefix("thread ").and_then(|id| id.parse().ok());
-        if let Some(thread) = thread {
+        if let Some(thread) = series.of.strip_prefix("thread ").and_then(|id| id.parse().ok()) {
             series.of = format!("thread {}", id_of_pong(thread));
+        } else if let Some(cpu) = series.of.strip_prefix("cpu ").and_then(|cpu| cpu.parse::<u32>().ok()) {
+            series.of = CounterSeries::of_cpu(cpu + CPUS);
         }
     }
     if let Some(packets) = &mut seen.packets {

@@ -42,6 +42,13 @@ impl<'a> Circumstances<'a> {
         self.seen.iter().filter(move |s| s.ends.iter().any(|e| e == end))
     }
 
+    /// The increases of the steal time of a CPU that were counted at this end.
+    pub fn steal_moves(&self, end: &str, cpu: u32) -> impl Iterator<Item = &'a CounterMove> {
+        let of = CounterSeries::of_cpu(cpu);
+        let all = self.of_end(end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::StealNs);
+        all.filter(move |c| c.of == of).flat_map(|c| &c.moves)
+    }
+
     fn quotas(&self, end: &str) -> impl Iterator<Item = &'a CounterSeries> {
         self.of_end(end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs)
     }

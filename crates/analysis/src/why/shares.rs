@@ -3,6 +3,7 @@
 use crate::why::course::{Doing, Piece};
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Key, Share, key, whole};
+use crate::why::steal::divided;
 use crate::why::timeline::Timeline;
 use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
@@ -27,8 +28,8 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
 
 fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
     match part.what {
-        Doing::Ran { cpu } => ran(part, cpu, CauseWord::OwnWork, timeline, shares),
-        Doing::ReadOthers { cpu } => ran(part, cpu, CauseWord::SocketQueue, timeline, shares),
+        Doing::Ran { cpu } => ran(part, (cpu, CauseWord::OwnWork), timeline, known, shares),
+        Doing::ReadOthers { cpu } => ran(part, (cpu, CauseWord::SocketQueue), timeline, known, shares),
         Doing::Passed(step) => shares.push(passed(part, step, timeline)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
@@ -71,8 +72,14 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
 }
 
 /// The causes of a time in which a thread of an end had a CPU: interrupts, page faults that it handled, and what the
-/// thread did itself, with the cause `own`.
-fn ran(part: &Piece, cpu: u32, own: CauseWord, timeline: &Timeline, shares: &mut Vec<Share>) {
+/// thread did itself, with the cause `own`, unless the hypervisor had the CPU.
+fn ran(
+    part: &Piece,
+    (cpu, own): (u32, CauseWord),
+    timeline: &Timeline,
+    known: &Circumstances,
+    shares: &mut Vec<Share>,
+) {
     // If interrupts are not recorded, any part of the time can be theirs.
     let evidence = if timeline.sees_interrupts(cpu) { Evidence::Seen } else { Evidence::AtMost };
     for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
@@ -81,15 +88,15 @@ fn ran(part: &Piece, cpu: u32, own: CauseWord, timeline: &Timeline, shares: &mut
             shares.push(interrupted(&span(from_ns, to_ns), cpu, by));
             continue;
         }
-        let itself = |from_ns, to_ns| whole(&span(from_ns, to_ns), own, Some(cpu), None, evidence);
+        let itself = |from_ns, to_ns| divided(whole(&span(from_ns, to_ns), own, Some(cpu), None, evidence), known);
         let mut at = from_ns;
         for (begin, end) in timeline.page_faults(part.thread, from_ns, to_ns) {
-            shares.push(itself(at, begin));
+            shares.extend(itself(at, begin));
             // Without the CPU, so that it is one entry with the sleep in a page fault.
             shares.push(whole(&span(begin, end), CauseWord::PageFault, None, None, Evidence::Seen));
             at = end;
         }
-        shares.push(itself(at, to_ns));
+        shares.extend(itself(at, to_ns));
     }
 }
 
@@ -185,20 +192,36 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why::threads::Threads;
     use std::collections::BTreeMap;
-    use tailbound_model::{CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches};
+    use tailbound_model::{
+        Counter, CounterMove, CounterSeries, CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope,
+        Switches,
+    };
 
     const THREAD: i32 = 20;
 
     /// The shares of a thread that runs on CPU 1 from 100 to 900, as (cause, lower end, upper end).
     fn shares_of_a_run(interrupts: bool, events: &[(i64, SwitchKind)]) -> Vec<(CauseWord, i64, i64)> {
+        shares_with(interrupts, events, Vec::new())
+    }
+
+    fn shares_with(
+        interrupts: bool,
+        events: &[(i64, SwitchKind)],
+        counters: Vec<CounterSeries>,
+    ) -> Vec<(CauseWord, i64, i64)> {
         let scope = SwitchScope::Cpus(CpuList::one(1));
         let events = events.iter().map(|(at_ns, what)| SwitchEvent { at_ns: *at_ns, cpu: 1, what: *what }).collect();
-        let timeline = Timeline::of(&[Switches { scope, interrupts, events, ..Switches::default() }], (60, 1_000));
+        let ends = vec!["pong".to_owned()];
+        let seen = [Switches { ends, scope, interrupts, events, counters, ..Switches::default() }];
+        let timeline = Timeline::of(&seen, (60, 1_000));
         let (leg, what) = (Metric::Turnaround, Doing::Ran { cpu: 1 });
         let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
         let mut shares = Vec::new();
-        ran(&piece, 1, CauseWord::OwnWork, &timeline, &mut shares);
+        let threads = Threads::default();
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
+        ran(&piece, (1, CauseWord::OwnWork), &timeline, &known, &mut shares);
         let mut sums: BTreeMap<CauseWord, (i64, i64)> = BTreeMap::new();
         for share in shares {
             let sum = sums.entry(share.key.cause).or_default();
@@ -217,6 +240,22 @@ mod tests {
         assert_eq!(seen, expected);
         // Page faults of other threads do not concern this one.
         assert_eq!(shares_of_a_run(true, &[(400, fault(THREAD + 1, 300))]), [(CauseWord::OwnWork, 800, 800)]);
+    }
+
+    #[test]
+    fn a_hypervisor_can_have_had_the_cpu_of_a_thread_that_ran() {
+        let stolen = CounterMove { from_ns: 0, to_ns: 1_000, by: 10_000_000 };
+        let of = |of: &str| CounterSeries {
+            counter: Counter::StealNs,
+            of: of.into(),
+            moves: vec![stolen],
+            longest_step_ns: 1_000,
+            complete_from_ns: None,
+        };
+        let interrupt = SwitchKind::Interrupted { by: Interruption::Softirq(3), ns: 50 };
+        let bounded = [(CauseWord::Softirq, 50, 50), (CauseWord::Steal, 0, 750), (CauseWord::OwnWork, 0, 750)];
+        assert_eq!(shares_with(true, &[(500, interrupt)], vec![of("cpu 1")]), bounded);
+        assert_eq!(shares_with(true, &[], vec![of("cpu 2")]), [(CauseWord::OwnWork, 800, 800)]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::why::course::Piece;
 use crate::why::delays::delay;
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Share, whole};
+use crate::why::steal::divided;
 use crate::why::timeline::{Timeline, UNKNOWN};
 use tailbound_document::{CauseWord, Evidence};
 use tailbound_model::{CounterMove, CpuLimit};
@@ -39,23 +40,24 @@ pub(crate) fn waited(
     for (from, to, tid) in timeline.occupants(cpu, part.from_ns, part.to_ns) {
         for (from_ns, to_ns, by) in divide(from, to, &timeline.interrupts(cpu, from, to)) {
             let span = Piece { from_ns, to_ns, ..*part };
-            let share = match by {
-                Some(by) => interrupted(&span, cpu, by),
-                None if tid == 0 => match idle(&span, (cpu, part.from_ns), timeline, known) {
-                    Some((cause, cpu, evidence)) => whole(&span, cause, cpu, None, evidence),
-                    None => continue,
-                },
-                None if tid == UNKNOWN => whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence),
+            let found = match by {
+                Some(by) => vec![interrupted(&span, cpu, by)],
+                None if tid == 0 => idle(&span, (cpu, part.from_ns), timeline, known),
+                None if tid == UNKNOWN => vec![whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence)],
                 None => {
                     let (cause, by) = known.threads.had_the_cpu(tid);
                     // The scheduler prefers the thread that waits, but for the fair server.
                     let displaced =
                         known.threads.rank(part.thread) > known.threads.rank(tid) && timeline.is_served(cpu, from);
                     let cause = if displaced { CauseWord::FairServer } else { cause };
-                    whole(&span, cause, Some(cpu), Some(by), evidence)
+                    vec![whole(&span, cause, Some(cpu), Some(by), evidence)]
                 }
             };
-            shares.push(if evidence == Evidence::AtMost { Share { low_ns: 0, evidence, ..share } } else { share });
+            let bounded = |share| match evidence {
+                Evidence::AtMost => Share { low_ns: 0, evidence, ..share },
+                _ => share,
+            };
+            shares.extend(found.into_iter().map(bounded));
         }
     }
 }
@@ -83,26 +85,22 @@ fn quota_at_most_ns(piece: &Piece, known: &Circumstances) -> i64 {
     known.quota_moves(piece.end).map(within).sum::<i64>().min(piece.to_ns - piece.from_ns)
 }
 
-/// Why no thread had a CPU for which a thread had waited since `waits_since`, with the CPU, if it belongs to the cause.
-fn idle(
-    span: &Piece,
-    (cpu, waits_since): (u32, i64),
-    timeline: &Timeline,
-    known: &Circumstances,
-) -> Option<(CauseWord, Option<u32>, Evidence)> {
+/// Why no thread had a CPU for which a thread had waited since `waits_since`.
+fn idle(span: &Piece, (cpu, waits_since): (u32, i64), timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free.
     if let Some(limit) = timeline.limit(cpu, waits_since, span.from_ns) {
-        return Some((cause_of(limit), Some(cpu), Evidence::Inferred));
+        return vec![whole(span, cause_of(limit), Some(cpu), None, Evidence::Inferred)];
     }
     if quota_may_have_lasted(span, known) {
-        return Some((CauseWord::CpuQuota, Some(cpu), Evidence::Counted));
+        return vec![whole(span, CauseWord::CpuQuota, Some(cpu), None, Evidence::Counted)];
     }
     // Without the page fault the thread would not have slept.
     if timeline.in_page_fault(span.thread, span.from_ns) {
-        return Some((CauseWord::PageFault, None, Evidence::Seen));
+        return vec![whole(span, CauseWord::PageFault, None, None, Evidence::Seen)];
     }
+    let idle = divided(whole(span, CauseWord::IdleExit, Some(cpu), None, Evidence::Inferred), known);
     let left_idle = span.to_ns - span.from_ns <= LONGEST_IDLE_EXIT_NS;
-    left_idle.then_some((CauseWord::IdleExit, Some(cpu), Evidence::Inferred))
+    idle.into_iter().filter(|share| left_idle || share.key.cause == CauseWord::Steal).collect()
 }
 
 /// Whether the kernel counted, at the end of this piece or later, a stop by the CPU quota that can cover the whole piece.
@@ -143,8 +141,9 @@ mod tests {
         Counter, CounterSeries, CpuList, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
     };
 
-    /// The causes of a wait of thread 20 for the idle CPU 1, from 200 to `came`, with a page fault of this length from 90 on.
-    fn waits_for_an_idle_cpu(came: i64, fault_ns: u32) -> Vec<(CauseWord, i64, Evidence)> {
+    /// The causes of a wait of thread 20 for the idle CPU 1, from 200 to `came`, with a page fault of this length from 90 on,
+    /// if the hypervisor took this time from the CPU until 1,000,000,000: cause, lower end, evidence.
+    fn waits_for_an_idle_cpu(came: i64, fault_ns: u32, stolen_ns: u64) -> Vec<(CauseWord, i64, Evidence)> {
         let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
         let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
         let mut events = vec![
@@ -157,7 +156,16 @@ mod tests {
         }
         let scope = SwitchScope::Cpus(CpuList([1].into()));
         let window = (0, came + 100);
-        let seen = [Switches { scope, wakes: true, windows: vec![window], events, ..Switches::default() }];
+        let (ends, windows) = (vec!["pong".to_owned()], vec![window]);
+        let stolen = CounterMove { from_ns: 0, to_ns: 1_000_000_000, by: stolen_ns };
+        let counters = vec![CounterSeries {
+            counter: Counter::StealNs,
+            of: "cpu 1".into(),
+            moves: if stolen_ns > 0 { vec![stolen] } else { Vec::new() },
+            longest_step_ns: 1_000_000_000,
+            complete_from_ns: None,
+        }];
+        let seen = [Switches { ends, scope, wakes: true, windows, events, counters, ..Switches::default() }];
         let timeline = Timeline::of(&seen, window);
         let threads = Threads::default();
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
@@ -200,14 +208,24 @@ mod tests {
 
     #[test]
     fn an_idle_cpu_takes_a_short_time_to_run_a_thread() {
-        assert_eq!(waits_for_an_idle_cpu(60_200, 0), [(CauseWord::IdleExit, 60_000, Evidence::Inferred)]);
-        assert_eq!(waits_for_an_idle_cpu(1_000_201, 0), []);
+        assert_eq!(waits_for_an_idle_cpu(60_200, 0, 0), [(CauseWord::IdleExit, 60_000, Evidence::Inferred)]);
+        assert_eq!(waits_for_an_idle_cpu(1_000_201, 0, 0), []);
+    }
+
+    #[test]
+    fn a_hypervisor_can_have_had_the_idle_cpu() {
+        // The thread waited for 900 ms of 1,010 ms, in which 800 ms were counted, or one unit less.
+        let (steal, counted) = (CauseWord::Steal, Evidence::Counted);
+        assert_eq!(waits_for_an_idle_cpu(900_000_200, 0, 800_000_000), [(steal, 680_000_000, counted)]);
+        assert_eq!(waits_for_an_idle_cpu(900_000_200, 0, 20_000_000), [(steal, 0, Evidence::AtMost)]);
+        let short = [(CauseWord::IdleExit, 0, Evidence::AtMost), (steal, 0, Evidence::AtMost)];
+        assert_eq!(waits_for_an_idle_cpu(60_200, 0, 20_000_000), short);
     }
 
     #[test]
     fn the_wait_for_an_idle_cpu_within_a_page_fault_belongs_to_the_page_fault() {
-        assert_eq!(waits_for_an_idle_cpu(60_200, 60_200), [(CauseWord::PageFault, 60_000, Evidence::Seen)]);
-        assert_eq!(waits_for_an_idle_cpu(2_000_200, 2_000_200), [(CauseWord::PageFault, 2_000_000, Evidence::Seen)]);
+        assert_eq!(waits_for_an_idle_cpu(60_200, 60_200, 0), [(CauseWord::PageFault, 60_000, Evidence::Seen)]);
+        assert_eq!(waits_for_an_idle_cpu(2_000_200, 2_000_200, 0), [(CauseWord::PageFault, 2_000_000, Evidence::Seen)]);
     }
 
     #[test]

@@ -145,6 +145,13 @@ pub struct CounterSeries {
     pub complete_from_ns: Option<i64>,
 }
 
+impl CounterSeries {
+    /// What the counter of a CPU belongs to (`of`).
+    pub fn of_cpu(cpu: u32) -> String {
+        format!("cpu {cpu}")
+    }
+}
+
 /// Increase of a kernel counter between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterMove {

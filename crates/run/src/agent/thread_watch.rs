@@ -21,6 +21,8 @@ fn watched_cpus(own: CpuList) -> CpuList {
 pub(super) struct Watched {
     pid: i32,
     watch: Option<SwitchWatch>,
+    /// The CPUs on which the threads of the process may run.
+    cpus: CpuList,
     /// Kernel counters, which are read while the trial runs.
     counters: Option<CounterWatch>,
     counting: bool,
@@ -34,6 +36,7 @@ impl Watched {
         Watched {
             pid,
             watch: None,
+            cpus: CpuList::default(),
             counters: None,
             counting: false,
             scripted_clock: false,
@@ -55,6 +58,7 @@ impl Watched {
         let tracer = tracer.into_iter().find(|file| file.exists());
         self.watch =
             Some(SwitchWatch::open(&threads, &cpus, &Wanted { level, tracer: tracer.as_deref(), process: self.pid }));
+        self.cpus = cpus;
     }
 
     /// Warning if the study asks for interrupts or packets, and they are not recorded, or interrupts not by BPF.
@@ -67,7 +71,7 @@ impl Watched {
         self.watch.iter_mut().for_each(SwitchWatch::begin);
         self.counting = self.watch.is_some();
         let hidden = self.watch.as_ref().map(SwitchWatch::threads_without_waits).unwrap_or_default();
-        self.counters = self.counting.then(|| CounterWatch::begin(self.pid, hidden));
+        self.counters = self.counting.then(|| CounterWatch::begin(self.pid, hidden, &self.cpus));
     }
 
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
