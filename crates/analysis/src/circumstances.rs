@@ -7,7 +7,7 @@ use tailbound_document::{
     Thread, ThreadReport, TrialReport, UntilMessage, UntilReport,
 };
 use tailbound_model::{
-    FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, TrialStatus, UntilTerm,
+    FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, Trial, TrialStatus, UntilTerm,
     Warning,
 };
 use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, Until};
@@ -125,34 +125,36 @@ pub(crate) fn host(facts: HostFacts) -> Host {
 
 /// Reads the thread tables of all trials; a thread table that cannot be read becomes a warning.
 pub(crate) fn threads(record: &Record, warnings: &mut Vec<Warning>) -> Vec<ThreadReport> {
-    let plan = &record.manifest.plan;
-    let mut reports = Vec::new();
-    let mut trials: Vec<_> = plan.trials.iter().collect();
+    let mut trials: Vec<_> = record.manifest.plan.trials.iter().collect();
     trials.sort_by_key(|t| t.id);
-    for trial in trials {
-        let spec = &plan.conditions[trial.condition].spec;
-        for table in record.threads(trial.id) {
-            let table = match table {
-                Ok(table) => table,
-                Err(e) => {
-                    warnings.push(sample_faults::unreadable(record, "threads_unreadable", &e).at_trial(trial.id));
-                    continue;
-                }
-            };
-            let pong_only = !table.ends.is_empty() && table.ends.iter().all(|e| e == "pong");
-            let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
-            reports.push(ThreadReport {
-                trial: trial.id,
-                read_ns: table.before_ns,
-                asked_policy: asked.policy_text(),
-                asked_cpus: asked.cpu_text(),
-                span_ns: table.before_ns.zip(table.after_ns).map(|(before, after)| after - before),
-                before: table.before.iter().map(|row| thread(row, asked, None)).collect(),
-                after: table.after.iter().map(|row| thread(row, asked, table.after_ns)).collect(),
-                ends: table.ends,
-                pid: table.pid,
-            });
-        }
+    trials.into_iter().flat_map(|trial| threads_of(record, trial, warnings)).collect()
+}
+
+/// Reads the thread tables of one trial; a thread table that cannot be read becomes a warning.
+pub(crate) fn threads_of(record: &Record, trial: &Trial, warnings: &mut Vec<Warning>) -> Vec<ThreadReport> {
+    let spec = &record.manifest.plan.conditions[trial.condition].spec;
+    let mut reports = Vec::new();
+    for table in record.threads(trial.id) {
+        let table = match table {
+            Ok(table) => table,
+            Err(e) => {
+                warnings.push(sample_faults::unreadable(record, "threads_unreadable", &e).at_trial(trial.id));
+                continue;
+            }
+        };
+        let pong_only = !table.ends.is_empty() && table.ends.iter().all(|e| e == "pong");
+        let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
+        reports.push(ThreadReport {
+            trial: trial.id,
+            read_ns: table.before_ns,
+            asked_policy: asked.policy_text(),
+            asked_cpus: asked.cpu_text(),
+            span_ns: table.before_ns.zip(table.after_ns).map(|(before, after)| after - before),
+            before: table.before.iter().map(|row| thread(row, asked, None)).collect(),
+            after: table.after.iter().map(|row| thread(row, asked, table.after_ns)).collect(),
+            ends: table.ends,
+            pid: table.pid,
+        });
     }
     reports
 }

@@ -42,7 +42,7 @@ pub use picture::{PngError, render_png};
 pub use tailbound_analysis::{CompareError, CompareOptions, judge_budget};
 pub use tailbound_document::*;
 pub use terminal::render_terminal;
-pub use trial_line::trial_line;
+pub use trial_line::{trial_causes, trial_line};
 
 use tailbound_record::{Record, RecordError};
 

@@ -1,5 +1,6 @@
 //! Describes one trial in a few words as soon as it has ended, for the progress output of a run.
 
+use crate::findings::causes;
 use crate::tables::tools;
 use std::path::Path;
 use tailbound_analysis::{answered, tool_report};
@@ -48,6 +49,16 @@ pub fn trial_line(dir: &Path, trial: usize) -> Result<Option<String>, RecordErro
         (Some(flow), Some(pings)) => Some(format!("{flow}; pings: {pings}")),
         (flow, pings) => flow.or(pings),
     })
+}
+
+/// Says by how much the late messages of a stored trial exceeded the usual, and by what causes. `None` if there were none, or
+/// if no events were recorded for them.
+///
+/// # Errors
+/// The record cannot be read, or the trial's samples are damaged.
+pub fn trial_causes(dir: &Path, trial: usize) -> Result<Option<String>, RecordError> {
+    let causes = tailbound_analysis::causes_of_trial(&Record::open(dir)?, trial)?;
+    Ok(causes.as_ref().and_then(causes::of_trial))
 }
 
 /// Describes a flow, for example `48,500 samples/s, none of 28,753 lost`: the rate at the slowest subscriber, and the

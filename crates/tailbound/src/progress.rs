@@ -78,7 +78,7 @@ impl Display {
         }
     }
 
-    /// Prints the figures of a trial that ended, in a line that stays on the screen.
+    /// Prints the figures of a trial that ended, and the causes of its late messages, in lines that stay on the screen.
     fn done(&self, number: usize, trial: usize) {
         if self.quiet {
             return;
@@ -88,6 +88,9 @@ impl Display {
             // A bar already shows the next trial, so the line names the condition. Without a bar, the previous line does.
             let what = if self.bar.is_some() { format!("{}: ", self.what) } else { String::new() };
             self.line(&format!("trial {}/{}: {what}{figures}", number + 1, self.trials));
+        }
+        if let Ok(Some(causes)) = tailbound_report::trial_causes(&self.record, trial) {
+            self.line(&format!("trial {}/{}: {causes}", number + 1, self.trials));
         }
     }
 

@@ -11,6 +11,7 @@ mod drops;
 mod hops;
 mod interruptions;
 mod ledger;
+mod of_trial;
 mod other_clock;
 mod passage;
 mod recordings;
@@ -28,6 +29,8 @@ mod waterfall;
 mod way;
 mod words;
 
+pub use of_trial::{TrialCauses, causes_of_trial};
+
 use crate::clocks::Clocks;
 use crate::parallel;
 use crate::pass_error::PassError;
@@ -39,7 +42,7 @@ use crate::why::stamps::{Read, Stamps, Wanted};
 use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, WaterfallReport};
+use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
 use tailbound_model::{Attribution, SwitchScope, Switches};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockLine, Incident, Misses};
@@ -93,7 +96,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
     let mut conditions = std::mem::take(&mut report.conditions);
     for condition in &mut conditions {
         let trials: Vec<&TrialFacts> = facts.iter().filter(|f| condition.used_trial_ids.contains(&f.trial)).collect();
-        let explained: Vec<Explained> = trials.iter().flat_map(|t| incidents(record, report, t)).collect();
+        let explained: Vec<Explained> = trials.iter().flat_map(|t| incidents(record, &report.threads, t)).collect();
         sums::add(condition, &trials, &explained, plan.report.miss_window());
         condition.without_cause = remaining::without(condition, &trials, &explained);
         condition.recordings = recordings::recordings(&trials);
@@ -229,7 +232,7 @@ impl<'a> Sight<'a> {
 
 /// The ledgers of the incidents of a trial with an excess, in their order; none if no events were recorded. If the pong
 /// has another clock, each ledger holds what every possible difference between the clocks gives.
-fn ledgers(report: &Report, facts: &TrialFacts, sight: &Sight, spans: &[(i64, i64)]) -> Vec<Option<Ledger>> {
+fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &[(i64, i64)]) -> Vec<Option<Ledger>> {
     let worst = || sight.found.found.worst.iter();
     if facts.seen.is_err() {
         return worst().map(|_| None).collect();
@@ -238,7 +241,7 @@ fn ledgers(report: &Report, facts: &TrialFacts, sight: &Sight, spans: &[(i64, i6
     let lines = facts.pong.extremes(spans.iter().flat_map(|(begin, end)| [*begin, *end]));
     let other = |line: &ClockLine| {
         let view = facts.view(Some(line));
-        let threads = Threads::of(report, facts.trial, &view.seen, &facts.pong);
+        let threads = Threads::of(threads, facts.trial, &view.seen, &facts.pong);
         let known = Circumstances { threads: &threads, seen: &view.seen, incidents: spans };
         of(&Sight::of(sight.found, &view, known))
     };
@@ -251,10 +254,10 @@ fn ledgers(report: &Report, facts: &TrialFacts, sight: &Sight, spans: &[(i64, i6
 }
 
 /// The incidents of a trial with their ledgers.
-fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explained> {
+fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Vec<Explained> {
     let Some(found) = &facts.found else { return Vec::new() };
     let view = facts.view(facts.pong.middle().as_ref());
-    let threads = Threads::of(report, facts.trial, &view.seen, &facts.pong);
+    let threads = Threads::of(tables, facts.trial, &view.seen, &facts.pong);
     let spans: Vec<(i64, i64)> = found.found.worst.iter().map(|i| (i.begin_ns, i.end_ns)).collect();
     let known = Circumstances { threads: &threads, seen: &view.seen, incidents: &spans };
     let sight = Sight::of(found, &view, known);
@@ -273,7 +276,7 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explai
         report.text = words::text(&report, t0_ns);
         Explained { report, rows: incident.rows, entries: ledger.map_or(Vec::new(), |l| l.entries) }
     };
-    let ledgers = ledgers(report, facts, &sight, &spans);
+    let ledgers = ledgers(tables, facts, &sight, &spans);
     found.found.worst.iter().zip(ledgers).map(one).collect()
 }
 

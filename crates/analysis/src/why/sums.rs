@@ -7,6 +7,7 @@ use crate::why::{Explained, TrialFacts, drops};
 use std::collections::BTreeMap;
 use tailbound_document::*;
 use tailbound_model::MissWindow;
+use tailbound_record::TrialIncidents;
 
 /// What delays are added up by. A program may have many threads with names and ids of their own, so that the sum has the
 /// name of the process, and no thread.
@@ -38,26 +39,35 @@ pub(crate) fn add(
     if found.is_empty() {
         return;
     }
-    let limit = |(trial, f): &(usize, &tailbound_record::TrialIncidents)| LateLimit {
+    let limit = |(trial, f): &(usize, &TrialIncidents)| LateLimit {
         trial: *trial,
         limit_ns: f.rule.limit_ns,
         median_ns: f.rule.median_ns,
         late_share: f.found.late as f64 / f.slots.max(1) as f64,
     };
     condition.late_limits = found.iter().map(limit).collect();
+    let (totals, causes) = totals(found.iter().map(|(_, found)| *found), incidents);
+    condition.causes = causes;
+    condition.incident_totals = Some(totals);
+}
+
+/// Numbers over all incidents of trials, and the sums by cause over those incidents that have a ledger.
+pub(crate) fn totals<'a>(
+    found: impl Iterator<Item = &'a TrialIncidents>,
+    incidents: &[Explained],
+) -> (IncidentTotals, Vec<CauseShare>) {
     let mut totals = IncidentTotals::default();
-    for (_, found) in &found {
-        totals.incidents += found.found.count;
-        totals.late += found.found.late;
-        totals.lost += found.found.lost;
-        totals.excess_ns += found.found.excess_ns;
+    for of_trial in found {
+        totals.incidents += of_trial.found.count;
+        totals.late += of_trial.found.late;
+        totals.lost += of_trial.found.lost;
+        totals.excess_ns += of_trial.found.excess_ns;
     }
     for incident in incidents.iter().map(|e| &e.report).filter(|i| i.ledger.is_some()) {
         totals.covered_ns += incident.excess_ns;
         totals.unexplained_ns += incident.unexplained_ns.max(0);
     }
-    condition.causes = causes(incidents, totals.covered_ns);
-    condition.incident_totals = Some(totals);
+    (totals, causes(incidents, totals.covered_ns))
 }
 
 /// Sums and maxima over the trials that have messages; `None` if no trial has one.

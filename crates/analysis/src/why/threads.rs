@@ -3,7 +3,7 @@
 use crate::clocks::OWN;
 use crate::why::other_clock::{Pong, id_of_pong, kernel_id};
 use std::collections::BTreeMap;
-use tailbound_document::{CauseWord, CausedBy, Report, Thread, ThreadReport};
+use tailbound_document::{CauseWord, CausedBy, Thread, ThreadReport};
 use tailbound_model::{Policy, Switches, Task};
 
 /// Names of Tailbound's processes begin with one of these: the program itself, and the processes that it names.
@@ -20,11 +20,11 @@ pub(crate) struct Threads<'a> {
 }
 
 impl<'a> Threads<'a> {
-    /// The threads of the ends in the report, and the other threads in the recorded events. A pong whose side is not
+    /// The threads of the ends in thread tables, and the other threads in the recorded events. A pong whose side is not
     /// followed has no threads here.
-    pub fn of(report: &'a Report, trial: usize, seen: &'a [Switches], pong: &Pong) -> Threads<'a> {
+    pub fn of(tables: &'a [ThreadReport], trial: usize, seen: &'a [Switches], pong: &Pong) -> Threads<'a> {
         let of_ping = |process: &ThreadReport| process.ends.iter().any(|end| end == OWN);
-        let of_trial = report.threads.iter().filter(|t| t.trial == trial);
+        let of_trial = tables.iter().filter(|t| t.trial == trial);
         let rows = of_trial.filter(|t| pong.is_followed() || of_ping(t)).flat_map(|p| {
             let apart = matches!(pong, Pong::Bounded(_)) && !of_ping(p);
             let id = move |tid: i32| if apart { id_of_pong(tid) } else { tid };

@@ -3,8 +3,9 @@
 
 use crate::findings::finding::finding;
 use crate::tables::remaining;
+use tailbound_analysis::TrialCauses;
 use tailbound_document::number::{count, time};
-use tailbound_document::{CauseShare, CauseWord, ConditionReport, Finding, FindingLevel, Report};
+use tailbound_document::{CauseShare, CauseWord, ConditionReport, Finding, FindingLevel, IncidentTotals, Report};
 
 /// Largest number of causes in the finding.
 const NAMED: usize = 4;
@@ -61,23 +62,25 @@ fn sustained(condition: &ConditionReport) -> Option<String> {
 /// Finding about the causes of the late messages of one condition.
 pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
     let totals = condition.incident_totals.filter(|t| t.excess_ns > 0)?;
-    let incidents =
-        if totals.incidents == 1 { "1 incident".into() } else { format!("{} incidents", count(totals.incidents)) };
-    let mut text = format!(
-        "{}: late messages took {} beyond the usual, in {incidents}",
-        condition.name,
-        time(totals.excess_ns as f64)
-    );
+    let mut text = format!("{}: {}", condition.name, beyond(totals));
     if totals.covered_ns == 0 {
         let why = condition.incidents.iter().find_map(|i| i.no_ledger.as_deref());
         return Some(format!("{text}. No cause is known: {}.", why.unwrap_or("no events were recorded for them")));
     }
+    text.push_str(&shares(totals, &condition.causes));
+    remaining::finding(condition).iter().for_each(|without| text.push_str(&format!(" {without}")));
+    Some(text)
+}
+
+/// The shares of the largest causes in the time of incidents, and of what is unexplained, after the sum of this time.
+fn shares(totals: IncidentTotals, causes: &[CauseShare]) -> String {
+    let mut text = String::new();
     if totals.covered_ns < totals.excess_ns {
         text.push_str(&format!("; causes were looked for in {} of it", time(totals.covered_ns as f64)));
     }
     text.push_str(": ");
     let share = |share: f64| format!("{:.0} %", 100.0 * share);
-    let named = condition.causes.iter().filter(|c| c.share >= LEAST_SHARE).take(NAMED);
+    let named = causes.iter().filter(|c| c.share >= LEAST_SHARE).take(NAMED);
     let mut parts: Vec<String> = named.clone().map(|c| format!("{} {}", share(c.share), words(c))).collect();
     let unexplained = totals.unexplained_ns as f64 / totals.covered_ns.max(1) as f64;
     let others = 1.0 - unexplained - named.map(|c| c.share).sum::<f64>();
@@ -87,8 +90,21 @@ pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
     parts.push(format!("{} unexplained", share(unexplained)));
     text.push_str(&parts.join(", "));
     text.push('.');
-    remaining::finding(condition).iter().for_each(|without| text.push_str(&format!(" {without}")));
-    Some(text)
+    text
+}
+
+/// The late messages of one trial, for example `late messages took 412 ms beyond the usual, in 3 incidents: 61 % waiting for
+/// a CPU that \`stress-ng\` had (pong end), 8 % unexplained.`. `None` if no cause was looked for.
+pub(crate) fn of_trial(of: &TrialCauses) -> Option<String> {
+    let totals = Some(of.totals).filter(|totals| totals.covered_ns > 0)?;
+    Some(format!("{}{}", beyond(totals), shares(totals, &of.causes)))
+}
+
+/// The time that late messages took beyond the usual, and the number of incidents.
+fn beyond(totals: IncidentTotals) -> String {
+    let incidents =
+        if totals.incidents == 1 { "1 incident".into() } else { format!("{} incidents", count(totals.incidents)) };
+    format!("late messages took {} beyond the usual, in {incidents}", time(totals.excess_ns as f64))
 }
 
 /// Words for a cause after its share, e.g. `waiting for a CPU that \`stress-ng\` had (pong end)`.

@@ -1,6 +1,6 @@
 //! Findings: sentences of the report about what was measured or what failed, the most important first.
 
-mod causes;
+pub(crate) mod causes;
 mod delivery;
 mod finding;
 mod flow;

@@ -64,6 +64,19 @@ fn the_picture_has_its_causes_in_words() {
     insta::assert_snapshot!("terminal", drawn.join("\n"));
 }
 
+/// Tests the line about the late messages of one trial, which a run prints when the trial has ended.
+#[test]
+fn a_trial_has_its_causes_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("recorded");
+    record(&dir, 2, &[STALL], &everything(), 0);
+    let line = trial_causes(&dir, 1).unwrap().unwrap().replace('\u{202f}', " ");
+    insta::assert_snapshot!("trial", line);
+    let dir = folder.path().join("without-events");
+    record(&dir, 1, &[STALL], &[], 0);
+    assert_eq!(trial_causes(&dir, 0).unwrap(), None);
+}
+
 /// 100 stalls of a trial.
 fn hundred() -> Vec<Stall> {
     (0..100).map(|n| Stall { slot: 20 + n * 39, ns: 3_000_000, by: KERNEL }).collect()

@@ -422,7 +422,8 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
     );
     let mut command = bench.tailbound();
     command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let printed = std::fs::File::create(bench.path("stderr")).unwrap();
+    command.stdout(std::process::Stdio::null()).stderr(printed);
     let mut run = command.spawn().unwrap();
     wait_for_measuring(run.id() as i32, "pong");
     std::thread::sleep(Duration::from_millis(1500));
@@ -435,6 +436,9 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
     unsafe { libc::kill(pong, libc::SIGCONT) };
     let stopped_ns = begin.elapsed().as_nanos() as i64;
     assert!(run.wait().unwrap().success());
+    let printed = bench.stderr();
+    let summary = printed.lines().find(|line| line.starts_with("trial 1/1: late messages took")).expect("a summary");
+    assert!(summary.contains("% stopped by a signal or a debugger (pong end)"), "{printed}");
     let condition = &bench.report()["conditions"][0];
     assert_eq!(condition["counts"]["answered"], 600, "{}", condition["counts"]);
     let late = condition["from_intended"]["histogram"].as_array().unwrap().iter();
