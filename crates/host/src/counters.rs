@@ -1,9 +1,9 @@
 //! Kernel counters that are read repeatedly while a process measures, and that explain why it was delayed or why its
 //! datagrams were dropped: CPU quotas (kernel documentation: scheduler/sched-bwc), dropped datagrams and fragments of
-//! its network namespace (RFC 4113, RFC 4293), run delays of given threads (scheduler/sched-stats), and the steal time of
+//! its network namespace (RFC 4113, RFC 4293), packets that interfaces and CPUs dropped (proc_pid_net(5)), run delays of given threads (scheduler/sched-stats), and the steal time of
 //! CPUs (proc_stat(5)).
 
-use crate::interface::parse_pairs;
+use crate::interface::{InterfaceCounters, parse_dev, parse_pairs};
 use crate::process::group_dirs;
 use crate::{steal, throttle};
 use std::collections::BTreeMap;
@@ -114,6 +114,10 @@ impl CounterWatch {
             let value = |name| all.get(name).and_then(|n| u64::try_from(*n).ok());
             values.extend(named.into_iter().filter_map(|(name, c)| Some(((c, String::new()), value(name)?))));
         }
+        values.extend(self.dropped_by_interfaces());
+        if let Some(packets) = fs::read_to_string("/proc/net/softnet_stat").ok().and_then(|text| backlog_drops(&text)) {
+            values.push(((Counter::BacklogDrops, String::new()), packets));
+        }
         // Time on a CPU, time in which the thread was ready and had none (ns), number of runs.
         let delay = |tid: &i32| {
             let text = fs::read_to_string(format!("/proc/{}/task/{tid}/schedstat", self.pid)).ok()?;
@@ -125,6 +129,17 @@ impl CounterWatch {
             values.extend(stolen.map(|(cpu, ns)| ((Counter::StealNs, CounterSeries::of_cpu(cpu)), ns)));
         }
         values
+    }
+
+    /// Packets that the interfaces of the process's network namespace dropped. The file is read without the kernel's lock of
+    /// network settings (RTNL), which a starved thread can hold for long.
+    fn dropped_by_interfaces(&self) -> Vec<((Counter, String), u64)> {
+        let text = fs::read_to_string(format!("/proc/{}/net/dev", self.pid)).unwrap_or_default();
+        let of = |i: InterfaceCounters| {
+            let sent = ((Counter::InterfaceSendDrops, i.name.clone()), i.tx_dropped);
+            [((Counter::InterfaceReceiveDrops, i.name), i.rx_dropped), sent]
+        };
+        parse_dev(&text).into_iter().flat_map(of).collect()
     }
 
     /// The increases of all counters that increased, in the order of time. Run delays increase nearly always: only those
@@ -140,6 +155,13 @@ impl CounterWatch {
         };
         self.moves.iter().map(one).collect()
     }
+}
+
+/// Packets that the CPUs of the host dropped because their backlogs were full: the second column of each CPU, in
+/// hexadecimal digits.
+fn backlog_drops(softnet_stat: &str) -> Option<u64> {
+    let of_cpu = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+    softnet_stat.lines().map(of_cpu).sum()
 }
 
 #[cfg(test)]
@@ -166,6 +188,22 @@ mod tests {
         let covers = |m: &&CounterMove| m.from_ns <= begin_ns && end_ns <= m.to_ns && m.by >= 1;
         assert!(dropped.moves.iter().any(|m| covers(&m)), "{dropped:?}");
         assert!(dropped.longest_step_ns >= end_ns - begin_ns);
+    }
+
+    #[test]
+    fn the_drops_of_all_cpus_are_added_up() {
+        let two = "000c3eb9 0000000a 00000000\n000c1479 00000011 00000000\n";
+        assert_eq!([two, "000c3eb9\n"].map(backlog_drops), [Some(27), None]);
+        assert!(backlog_drops(&fs::read_to_string("/proc/net/softnet_stat").unwrap()).is_some());
+    }
+
+    #[test]
+    fn the_interfaces_of_a_process_have_counters_of_drops() {
+        let watch = CounterWatch::begin(std::process::id() as i32, &[], &CpuList::default());
+        let read: Vec<(Counter, String)> = watch.dropped_by_interfaces().into_iter().map(|(key, _)| key).collect();
+        for counter in [Counter::InterfaceReceiveDrops, Counter::InterfaceSendDrops] {
+            assert!(read.contains(&(counter, "lo".to_owned())), "{read:?}");
+        }
     }
 
     #[test]

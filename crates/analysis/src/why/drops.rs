@@ -2,39 +2,59 @@
 //! datagrams at an end, from the counters that its agent read.
 
 use std::collections::BTreeMap;
-use tailbound_model::{Counter, PacketHop, Packets, Switches, counter_of};
+use tailbound_model::{Counter, CounterMove, CounterSeries, PacketHop, Packets, Switches, counter_of};
 
 /// A datagram that was dropped this long after its message was due was counted with the message, ns. Drops follow the
 /// send call at once; the time also covers the wait for that call.
 const AFTER_DUE_NS: i64 = 20_000_000;
 
-/// The counters of dropped datagrams that explain a loss.
-const EXPLAINING: [Counter; 2] = [Counter::SocketBufferDrops, Counter::ReassemblyFailures];
+/// Counters at the end to which a message was sent, which explain its loss.
+const OF_RECEIVER: [Counter; 4] =
+    [Counter::SocketBufferDrops, Counter::ReassemblyFailures, Counter::InterfaceReceiveDrops, Counter::BacklogDrops];
+/// Counters at the end that sent a message, which explain its loss.
+const OF_SENDER: [Counter; 1] = [Counter::InterfaceSendDrops];
 
 /// Why a message was lost.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
     /// The kernel was seen to drop the message at this device (empty: at a socket), for this reason.
     Dropped { device: String, why: String },
-    /// This counter moved when the message was lost.
-    Counted(Counter),
+    /// This counter moved when the message was lost, of this interface (empty: of no interface).
+    Counted(Counter, String),
 }
 
 /// Drops that were seen or counted, by the end.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
     /// Time spans in which drops were counted at an end.
-    counted: BTreeMap<&'static str, Vec<(Counter, i64, i64)>>,
+    counted: BTreeMap<&'static str, Vec<Counted>>,
     /// Drops of messages that an end sent, by the number of the slot: their times and reasons.
     seen: BTreeMap<(&'static str, u64), Vec<(i64, Reason)>>,
 }
 
+/// A time span in which a counter moved.
+#[derive(Debug)]
+struct Counted {
+    counter: Counter,
+    /// Name of the interface; empty if the counter belongs to none.
+    of: String,
+    from_ns: i64,
+    to_ns: i64,
+}
+
 impl Drops {
     pub fn of(seen: &[Switches]) -> Drops {
+        let explains = |counter| OF_RECEIVER.contains(&counter) || OF_SENDER.contains(&counter);
+        let counted = |c: &CounterSeries, m: &CounterMove| Counted {
+            counter: c.counter,
+            of: c.of.clone(),
+            from_ns: m.from_ns,
+            to_ns: m.to_ns,
+        };
         let spans = |end| {
             let of_end = seen.iter().filter(move |s| s.ends.iter().any(|e| e == end));
-            let series = of_end.flat_map(|s| &s.counters).filter(|c| EXPLAINING.contains(&c.counter));
-            series.flat_map(|c| c.moves.iter().map(|m| (c.counter, m.from_ns, m.to_ns))).collect()
+            let series = of_end.flat_map(|s| &s.counters).filter(|c| explains(c.counter));
+            series.flat_map(|c| c.moves.iter().map(move |m| counted(c, m))).collect()
         };
         let counted = ["ping", "pong"].into_iter().map(|end| (end, spans(end))).collect();
         let mut drops = Drops { counted, seen: BTreeMap::new() };
@@ -57,13 +77,16 @@ impl Drops {
     pub fn of_message(&self, slot: u64, (sender, receiver): (&'static str, &str), due_ns: i64) -> Option<Reason> {
         let seen = self.seen.get(&(sender, slot)).into_iter().flatten().filter(|(at_ns, _)| *at_ns >= due_ns);
         let last = seen.max_by_key(|(at_ns, _)| *at_ns).map(|(_, reason)| reason.clone());
-        last.or_else(|| self.explain(receiver, due_ns).map(Reason::Counted))
+        last.or_else(|| self.explain((receiver, &OF_RECEIVER), due_ns))
+            .or_else(|| self.explain((sender, &OF_SENDER), due_ns))
     }
 
-    /// The counter that moved at this end when a message that was due at this time was lost.
-    fn explain(&self, end: &str, due_ns: i64) -> Option<Counter> {
-        let moved = |(_, from, to): &&(Counter, i64, i64)| *from < due_ns + AFTER_DUE_NS && due_ns <= *to;
-        self.counted.get(end)?.iter().find(moved).map(|(counter, ..)| *counter)
+    /// The first of these counters that moved at this end when a message that was due at this time was lost.
+    fn explain(&self, (end, counters): (&str, &[Counter]), due_ns: i64) -> Option<Reason> {
+        let at_the_time = |c: &&Counted| c.from_ns < due_ns + AFTER_DUE_NS && due_ns <= c.to_ns;
+        let moved = || self.counted.get(end).into_iter().flatten().filter(at_the_time);
+        let of = |counter: &Counter| moved().find(|c| c.counter == *counter);
+        counters.iter().find_map(of).map(|c| Reason::Counted(c.counter, c.of.clone()))
     }
 }
 
@@ -88,10 +111,20 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
         Reason::Dropped { device, why } => {
             format!("the kernel dropped the datagram at the device `{device}` ({why})")
         }
-        Reason::Counted(Counter::ReassemblyFailures) => {
+        Reason::Counted(Counter::ReassemblyFailures, _) => {
             format!("the kernel of the {end} end discarded fragments of datagrams that stayed incomplete")
         }
-        Reason::Counted(_) => {
+        Reason::Counted(Counter::InterfaceReceiveDrops, name) => {
+            format!("the interface `{name}` of the {end} end dropped packets that it had received")
+        }
+        Reason::Counted(Counter::InterfaceSendDrops, name) => {
+            let sender = if end == "pong" { "ping" } else { "pong" };
+            format!("the interface `{name}` of the {sender} end dropped packets that it should have sent")
+        }
+        Reason::Counted(Counter::BacklogDrops, _) => {
+            format!("the backlog of a CPU of the {end} end was full, so that the kernel dropped packets")
+        }
+        Reason::Counted(..) => {
             format!("a receive buffer of the {end} end was full, so that the kernel dropped datagrams")
         }
     }
@@ -100,25 +133,53 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{CounterMove, CounterSeries, HopPlace, PacketDevice};
+    use tailbound_model::{HopPlace, PacketDevice};
 
-    #[test]
-    fn a_loss_belongs_to_the_counter_that_moved_when_it_was_due() {
-        let moves = vec![CounterMove { from_ns: 100_000_000, to_ns: 150_000_000, by: 3 }];
-        let series = CounterSeries {
-            counter: Counter::SocketBufferDrops,
-            of: String::new(),
-            moves,
+    /// Counters of an end, each of which moved between these times (ms).
+    fn at(end: &str, counters: &[(Counter, &str, i64, i64)]) -> Switches {
+        let one = |&(counter, of, from_ms, to_ms): &(Counter, &str, i64, i64)| CounterSeries {
+            counter,
+            of: of.to_owned(),
+            moves: vec![CounterMove { from_ns: from_ms * 1_000_000, to_ns: to_ms * 1_000_000, by: 3 }],
             longest_step_ns: 50_000_000,
             complete_from_ns: None,
         };
-        let seen = Switches { ends: vec!["pong".into()], counters: vec![series], ..Switches::default() };
-        let drops = Drops::of(&[seen]);
-        let full = Some(Counter::SocketBufferDrops);
-        assert_eq!([90_000_000, 150_000_000].map(|due| drops.explain("pong", due)), [full, full]);
-        assert_eq!([70_000_000, 151_000_000].map(|due| drops.explain("pong", due)), [None, None]);
-        assert_eq!(drops.explain("ping", 120_000_000), None);
+        Switches { ends: vec![end.into()], counters: counters.iter().map(one).collect(), ..Switches::default() }
     }
+
+    #[test]
+    fn a_loss_belongs_to_the_counter_that_moved_when_it_was_due() {
+        let drops = Drops::of(&[at("pong", &[(Counter::SocketBufferDrops, "", 100, 150)])]);
+        let of = |ends, due_ns| drops.of_message(1, ends, due_ns);
+        let full = Some(Reason::Counted(Counter::SocketBufferDrops, String::new()));
+        let out = ("ping", "pong");
+        assert_eq!([90_000_000, 150_000_000].map(|due| of(out, due)), [full.clone(), full]);
+        assert_eq!([70_000_000, 151_000_000].map(|due| of(out, due)), [None, None]);
+        assert_eq!(of(("pong", "ping"), 120_000_000), None);
+    }
+
+    #[test]
+    fn interfaces_drop_what_their_end_sends_or_receives() {
+        let (send, receive) = (Counter::InterfaceSendDrops, Counter::InterfaceReceiveDrops);
+        let ping = at("ping", &[(send, "eth0", 100, 150), (receive, "eth0", 200, 250)]);
+        let pong = at("pong", &[(Counter::BacklogDrops, "", 300, 350), (send, "eth1", 400, 450)]);
+        let drops = Drops::of(&[ping, pong]);
+        let words_at = |(sender, receiver), due_ms: i64| {
+            let reason = drops.of_message(1, (sender, receiver), due_ms * 1_000_000);
+            reason.map(|reason| words(&reason, receiver))
+        };
+        let (out, back) = (("ping", "pong"), ("pong", "ping"));
+        let some = |text: &str| Some(text.to_owned());
+        let sent = some("the interface `eth0` of the ping end dropped packets that it should have sent");
+        assert_eq!([words_at(out, 120), words_at(back, 120)], [sent, None]);
+        let received = some("the interface `eth0` of the ping end dropped packets that it had received");
+        assert_eq!([words_at(out, 220), words_at(back, 220)], [None, received]);
+        let backlog = some("the backlog of a CPU of the pong end was full, so that the kernel dropped packets");
+        assert_eq!([words_at(out, 320), words_at(back, 320)], [backlog, None]);
+        let answer = some("the interface `eth1` of the pong end dropped packets that it should have sent");
+        assert_eq!([words_at(out, 420), words_at(back, 420)], [None, answer]);
+    }
+
     #[test]
     fn a_drop_that_was_seen_belongs_to_its_message() {
         let hop = |seq, at_ns, reason| PacketHop {

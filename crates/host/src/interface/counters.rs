@@ -35,7 +35,8 @@ pub fn interface_counters() -> io::Result<Vec<InterfaceCounters>> {
     Ok(parse_dev(&fs::read_to_string("/proc/thread-self/net/dev")?))
 }
 
-fn parse_dev(text: &str) -> Vec<InterfaceCounters> {
+/// Parses the counters of all interfaces from the text of /proc/net/dev.
+pub(crate) fn parse_dev(text: &str) -> Vec<InterfaceCounters> {
     // The first two lines are headings. There may be no space between the name's colon and the first number.
     let rows = text.lines().skip(2).filter_map(|line| {
         let (name, numbers) = line.split_once(':')?;

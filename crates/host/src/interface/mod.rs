@@ -11,8 +11,8 @@ mod link;
 pub(crate) mod tune;
 
 pub use card::card_facts;
-pub(crate) use counters::parse_pairs;
 pub use counters::{InterfaceCounters, interface_counters, ip_counters};
+pub(crate) use counters::{parse_dev, parse_pairs};
 pub use ethtool::Ethtool;
 
 use std::io;
