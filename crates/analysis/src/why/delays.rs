@@ -133,6 +133,12 @@ mod tests {
         assert_eq!(delay_of(&seen(&increases, &[]), &two), none);
         let quota = (Counter::QuotaThrottledNs, "group", 200, 60 * MS);
         assert_eq!(delay_of(&seen(&increases, &[quota]), &two[..1]), none);
+        // A quota whose increases of this time were left out may have stopped the thread.
+        let later = (Counter::QuotaThrottledNs, "group", 400, 60 * MS);
+        let mut seen_later = seen(&increases, &[later]);
+        assert_ne!(delay_of(&seen_later, &two[..1]), none);
+        seen_later[0].counters[1].complete_from_ns = Some(300 * MS);
+        assert_eq!(delay_of(&seen_later, &two[..1]), none);
         // Without a reading at a quiet time, nothing is known about the usual.
         assert_eq!(delay_of(&seen(&[(150, 18 * MS)], &[]), &two[..1]), none);
         assert_eq!(delay_of(&seen(&[(150, 18 * MS)], &[]), &two), none);
