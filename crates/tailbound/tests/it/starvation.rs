@@ -62,7 +62,13 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
     assert!(expected.contains(&found.as_str()), "{found}");
     let above = &["middleware policy rr"];
     assert_eq!(findings(&report, "starved", above), [""; 0]);
-    assert_eq!(findings(&report, "load_blocked", above).iter().filter(|t| t.contains("delivery")).count(), 0);
+    let condition =
+        report["conditions"].as_array().unwrap().iter().find(|c| c["name"].as_str().unwrap().contains(above[0]));
+    for leg in ["out", "back"] {
+        let longest = condition.unwrap()[leg]["max_ns"].as_i64().unwrap();
+        // Limit: since Linux 6.12 other programs may get the CPU for 50 ms of each second; a starved thread waits for longer.
+        assert!(longest < 300_000_000, "{leg} took up to {longest} ns");
+    }
 }
 
 /// Test: ends in one process pass messages without the threads of the middleware, so starving these threads has no
