@@ -3,14 +3,14 @@
 use crate::{clocks, sample_faults};
 use std::collections::BTreeMap;
 use tailbound_document::{
-    Clock, ClockWindow, Course, EndReport, Host, HostFact, LaterReading, LoadReport, PathReport, PathSide, RunReport,
-    Thread, ThreadReport, TrialReport, UntilMessage, UntilReport,
+    Clock, ClockWindow, Course, EndReport, Host, HostFact, LaterReading, LoadReport, PathReport, PathSide,
+    RepeatedReport, RunReport, Thread, ThreadReport, TrialReport, UntilMessage, UntilReport,
 };
 use tailbound_model::{
-    FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, Trial, TrialStatus, UntilTerm,
-    Warning,
+    ByteSize, FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, Trial, TrialStatus,
+    UntilTerm, Warning,
 };
-use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, Until};
+use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, Repeated, Until};
 
 /// Data about the run that wrote the record: command, study, seed, order of trials.
 pub(crate) fn run(manifest: &Manifest) -> RunReport {
@@ -25,6 +25,24 @@ pub(crate) fn run(manifest: &Manifest) -> RunReport {
         settings: manifest.plan.settings.clone(),
         study_source: manifest.plan.source.clone(),
         until: manifest.until.as_ref().map(until),
+        repeated: manifest.repeated.as_ref().map(|repeated| self::repeated(repeated, manifest)),
+    }
+}
+
+/// The repetition of the trials, with the times between the measurements.
+fn repeated(repeated: &Repeated, manifest: &Manifest) -> RepeatedReport {
+    let order = manifest.plan.trials.iter().filter_map(|t| manifest.trials.iter().find(|record| record.id == t.id));
+    let measured = order.filter_map(|t| Some((t.began_unix_ns?, t.controller.as_ref()?.span_ns)));
+    let spans: Vec<(i64, i64)> = measured.map(|(from_ns, ns)| (from_ns, from_ns + ns)).collect();
+    let gap_ns = |pair: &[(i64, i64)]| pair[1].0 - pair[0].1;
+    let whole = spans.first().zip(spans.last()).map_or(0, |(first, last)| last.1 - first.0);
+    RepeatedReport {
+        for_ns: repeated.time.0,
+        disk_limit_bytes: repeated.disk.map(|ByteSize(bytes)| bytes),
+        disk_reached: repeated.disk_reached,
+        span_ns: whole,
+        measured_ns: spans.iter().map(|(from_ns, to_ns)| to_ns - from_ns).sum(),
+        longest_gap_ns: spans.windows(2).map(gap_ns).max().unwrap_or(0).max(0),
     }
 }
 

@@ -32,6 +32,27 @@ pub struct RunReport {
     /// The message at which the run ends (`--until`); absent if the run ends after its trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<UntilReport>,
+    /// The repetition of the trials for a time (`--for`); absent if the trials were not repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<RepeatedReport>,
+}
+
+/// The repetition of the trials of a study for a time, and the times without a measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepeatedReport {
+    /// Time for which the trials were to be repeated, ns.
+    pub for_ns: i64,
+    /// Size of the record in bytes after which no trial was to begin; absent if it had no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_limit_bytes: Option<u64>,
+    /// Whether the run ended because the record had this size.
+    pub disk_reached: bool,
+    /// Time from the begin of the first measurement to the end of the last one, ns.
+    pub span_ns: i64,
+    /// Sum of the times of all measurements, ns.
+    pub measured_ns: i64,
+    /// Longest time between two measurements, ns.
+    pub longest_gap_ns: i64,
 }
 
 /// The request to end a run at a message, and the message.

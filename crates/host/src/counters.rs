@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tailbound_model::{Counter, CounterMove, CounterSeries, CpuList};
 
 /// Time between two readings, ns: often enough to place a stop by a quota, whose period is 100 ms by default, and seldom
-/// enough not to disturb an end that shares a CPU with the reader (a reading takes about 50 us).
+/// enough not to disturb an end that shares a CPU with the reader (a reading takes about 80 us).
 const STEP_NS: i64 = 50_000_000;
 /// The control groups of the process are looked up again after this time, ns: the process can be moved.
 const LOOK_UP_NS: i64 = 1_000_000_000;

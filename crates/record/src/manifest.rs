@@ -1,6 +1,6 @@
 //! `manifest.json`: what a run planned, and what each trial of the run recorded.
 
-use crate::Until;
+use crate::{Repeated, Until};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
@@ -84,6 +84,9 @@ pub struct Manifest {
     /// The message at which the run ends; absent if the run ends after its trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// The request to repeat the trials for a time; absent if each trial of the study ran once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<Repeated>,
     /// All warnings that the run raised.
     pub warnings: Vec<Warning>,
 }
@@ -108,6 +111,7 @@ impl Manifest {
             host_settings: Vec::new(),
             imported: Vec::new(),
             until: None,
+            repeated: None,
             warnings: Vec::new(),
         }
     }

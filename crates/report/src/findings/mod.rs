@@ -16,6 +16,7 @@ mod path_proof;
 mod patterns;
 mod quantile_words;
 mod record;
+mod repeated;
 mod rounding;
 mod side_by_side;
 mod starved;
@@ -33,6 +34,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     all.extend(report.conditions.iter().filter_map(|c| latency::failed(report, c)));
     all.extend(delivery::dropped_between_threads(report));
     all.extend(until::findings(report));
+    all.extend(repeated::findings(report));
     all.extend(flow::findings(report));
     all.extend(growth::findings(report));
     all.extend(latency::results(report));

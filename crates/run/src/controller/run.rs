@@ -5,8 +5,9 @@ use super::context::RunContext;
 use super::other_runs::OtherRuns;
 use super::places::{DriverFiles, Hosts};
 use super::progress::{Progress, ProgressEvent};
+use super::repeat::{Limits, RepeatOptions, leave_out_rest};
 use super::trial_state::{TrialContext, TrialResult};
-use super::until::{self, UntilFound, UntilOptions};
+use super::until::{self, UntilOptions};
 use super::{RunError, conditions, cpu_plan, driver_trial, knobs, machine_fit, stop_signal, tool, trial_length};
 use std::path::PathBuf;
 use tailbound_host as host;
@@ -29,6 +30,9 @@ pub struct RunOptions {
     /// Request to end the run at a message; `None` = the run ends after its trials. [`super::repeat_until`] has checked
     /// the plan against the request.
     pub until: Option<UntilOptions>,
+    /// Request to repeat the trials for a time; `None` = no repetition. [`super::repeat`] has repeated the trials of the
+    /// plan.
+    pub repeated: Option<RepeatOptions>,
 }
 
 /// Result of a run that has ended normally.
@@ -84,7 +88,8 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let request =
         |UntilOptions { condition, at_most }| Until { condition, at_most, found: None, ended_early: [].into() };
     let until = options.until.map(request);
-    let manifest = Manifest { until, ..manifest(&plan, &run_id, options.command, &allowed) };
+    let repeated = options.repeated.map(|RepeatOptions { time, disk }| Repeated { time, disk, disk_reached: false });
+    let manifest = Manifest { until, repeated, ..manifest(&plan, &run_id, options.command, &allowed) };
     let created = RecordWriter::create(&out, manifest);
     journal.done(partial).map_err(journal_failed)?;
     let mut record = match created {
@@ -182,10 +187,10 @@ async fn run_trials(
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
     let mut active: Option<ActiveLab> = None;
     let mut others = OtherRuns::new(&context.run_id);
-    let until = UntilFound::begin(record.manifest.until.as_ref());
+    let limits = Limits::begin(&record.manifest);
     let mut last_block = 0;
     for (number, trial) in plan.trials.iter().enumerate() {
-        if until.is_too_late(number, &plan.conditions[trial.condition].spec) {
+        if limits.is_too_late(number, &plan.conditions[trial.condition].spec) || limits.is_too_large(number, record) {
             break;
         }
         last_block = trial.block;
@@ -233,8 +238,8 @@ async fn run_trials(
     if let Some(lab) = active {
         down(doing, lab, record, last_block, progress).await?;
     }
-    if record.manifest.until.is_some() {
-        until::leave_out_rest(record);
+    if record.manifest.until.is_some() || record.manifest.repeated.is_some() {
+        leave_out_rest(record);
     }
     Ok(true)
 }

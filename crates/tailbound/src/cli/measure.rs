@@ -4,7 +4,7 @@
 use super::values;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use tailbound_model::Nanos;
+use tailbound_model::{ByteSize, Nanos};
 
 #[derive(Debug, Args)]
 pub struct Quick {
@@ -42,6 +42,12 @@ pub struct Run {
     /// Repeat the trials of the study until the condition of --until is fulfilled, but at most for this time, e.g. 2h
     #[arg(long, value_name = "DURATION", value_parser = values::time, requires = "until")]
     pub at_most: Option<Nanos>,
+    /// Repeat the trials of the study for this time, e.g. 8h; the report states the times without a measurement
+    #[arg(long = "for", value_name = "DURATION", value_parser = values::time, conflicts_with = "until")]
+    pub repeat_for: Option<Nanos>,
+    /// Begin no further trial once the record takes this much disk, e.g. 2GiB
+    #[arg(long, value_name = "SIZE", requires = "repeat_for")]
+    pub disk: Option<ByteSize>,
 }
 
 #[derive(Debug, Args)]

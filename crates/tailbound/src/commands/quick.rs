@@ -35,7 +35,7 @@ pub fn quick(args: &Quick) -> CommandResult {
             PathBuf::from(DEFAULT_OUT)
         }
     };
-    run::execute(plan, out, warnings, false, None)
+    run::execute(plan, run::options(out, warnings), false)
 }
 
 /// Renames an older record of `quick`. If the directory contains anything else, the command fails.

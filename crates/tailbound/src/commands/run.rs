@@ -9,7 +9,7 @@ use crate::progress::Display;
 use std::path::{Path, PathBuf};
 use tailbound_model::{ExitCode, Nanos, Plan, TrialSpec, Warning};
 use tailbound_record::Record;
-use tailbound_run::controller::UntilOptions;
+use tailbound_run::controller::{RepeatOptions, UntilOptions};
 use tailbound_run::{RunOptions, controller};
 
 pub fn run(args: &cli::Run) -> CommandResult {
@@ -17,6 +17,10 @@ pub fn run(args: &cli::Run) -> CommandResult {
     let mut plan = load(&args.study, &args.settings, args.strict)?;
     if let Some(until) = &until {
         controller::repeat_until(&mut plan, until)?;
+    }
+    let repeated = args.repeat_for.map(|time| RepeatOptions { time, disk: args.disk });
+    if let Some(repeated) = &repeated {
+        controller::repeat(&mut plan, repeated.time);
     }
     if args.dry_run {
         out!("{}", controller::dry_run(&plan));
@@ -26,7 +30,7 @@ pub fn run(args: &cli::Run) -> CommandResult {
         };
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{}", plan.study)));
-    execute(plan, out, Vec::new(), args.quiet, until)
+    execute(plan, RunOptions { repeated, until, ..options(out, Vec::new()) }, args.quiet)
 }
 
 /// Reads the condition of `--until`.
@@ -67,14 +71,13 @@ pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Fai
     Ok(plan)
 }
 
+/// Options of a run into this directory that ends after the trials of its study.
+pub fn options(out: PathBuf, warnings: Vec<Warning>) -> RunOptions {
+    RunOptions { out, command: std::env::args().collect(), warnings, driver_files, until: None, repeated: None }
+}
+
 /// Runs a plan, writes the HTML page of the record, and prints the table.
-pub fn execute(
-    plan: Plan,
-    out: PathBuf,
-    warnings: Vec<Warning>,
-    quiet: bool,
-    until: Option<UntilOptions>,
-) -> CommandResult {
+pub fn execute(plan: Plan, options: RunOptions, quiet: bool) -> CommandResult {
     undo_changes_of_killed_runs();
     let makes_namespaces = plan
         .conditions
@@ -82,8 +85,7 @@ pub fn execute(
         .filter(|c| c.not_possible.is_none())
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(Failure::not_fit)?;
-    let mut display = Display::new(quiet, out.clone());
-    let options = RunOptions { out, command: std::env::args().collect(), warnings, driver_files, until };
+    let mut display = Display::new(quiet, options.out.clone());
     let finished = controller::run(plan, options, &mut display);
     display.end();
     let finished = finished?;

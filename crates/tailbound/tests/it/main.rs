@@ -15,6 +15,7 @@ mod image;
 mod import;
 mod k8s;
 mod receive_modes;
+mod repeat_for;
 mod support;
 mod tools;
 mod until;

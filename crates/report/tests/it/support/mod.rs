@@ -319,6 +319,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
         host_settings: Vec::new(),
         imported: Vec::new(),
         until: None,
+        repeated: None,
         warnings: Vec::new(),
     }
 }
