@@ -55,7 +55,7 @@ enum {
 };
 
 // Records: the same numbers are in crates/abi/src/tracer.rs.
-enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6, FAULT = 7, SERVED = 8 };
+enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6, FAULT = 7, SERVED = 8, LIMITED = 9 };
 enum { PREEMPTED = 1, BY_INTERRUPT = 2, BY_PACKET = 4, FROM_DISK = 8 };
 enum { UNKNOWN = 0, INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 3, FROZEN = 4, ENDED = 5 };
 enum { IO = 6, PAGE_FAULT = 7, OUT_OF_QUOTA = 8, RT_THROTTLED = 9 };
@@ -81,7 +81,10 @@ struct slot {
   u64 lost;       // number of records for which the ring buffer had no room
   u32 softirq;    // number of the soft interrupt that runs now
   u32 preempted;  // number of threads of this CPU that were preempted within a soft interrupt (PREEMPT_RT)
-  u32 unused[6];
+  u64 limit_at;   // address of the kernel's number that is above 0 while a limit keeps `limited` from this CPU; 0 = none
+  s32 limited;    // watched thread that was ready last although a limit of CPU time kept it from this CPU
+  u32 limit;      // OUT_OF_QUOTA or RT_THROTTLED
+  u32 unused[2];
 } __attribute__((aligned(64)));
 
 struct {
@@ -179,17 +182,40 @@ INLINE u64 begin_on(u32 cpu) { return is_watched(cpu) ? now_ns() : 1; }
   })
 
 // Why the scheduler does not run a thread that is ready: its control group has used up its CPU quota, or its real-time
-// run time.
-INLINE u8 throttled(struct task_struct *task) {
+// run time. Writes the address of the kernel's number that is above 0 as long as the limit holds.
+INLINE u8 throttled(struct task_struct *task, u64 *at) {
   if (task->policy == SCHED_FIFO || task->policy == SCHED_RR) {
     if (!__builtin_preserve_field_info(task->rt.rt_rq, 2)) return UNKNOWN;
     struct rt_rq *queue = task->rt.rt_rq;
-    return queue && queue->rt_throttled ? RT_THROTTLED : UNKNOWN;
+    if (!queue || !queue->rt_throttled) return UNKNOWN;
+    *at = (u64)&queue->rt_throttled;
+    return RT_THROTTLED;
   }
   if (!__builtin_preserve_field_info(task->se.cfs_rq, 2)) return UNKNOWN;
   struct cfs_rq *queue = task->se.cfs_rq;
-  if (!queue || !__builtin_preserve_field_info(queue->throttle_count, 2)) return UNKNOWN;
-  return queue->throttle_count > 0 ? OUT_OF_QUOTA : UNKNOWN;
+  if (!queue || !__builtin_preserve_field_info(queue->throttle_count, 2) || queue->throttle_count <= 0) return UNKNOWN;
+  *at = (u64)&queue->throttle_count;
+  return OUT_OF_QUOTA;
+}
+
+// Notes that a limit keeps a thread from a CPU, if the thread is watched.
+INLINE void note_limit(u32 cpu, s32 thread, u8 limit, u64 at) {
+  struct slot *slot = limit == UNKNOWN || !map_lookup(&threads, &thread) ? 0 : slot_of(cpu);
+  if (!slot) return;
+  slot->limited = thread;
+  slot->limit = limit;
+  slot->limit_at = at;
+}
+
+// Writes that the limit of a thread of this CPU still holds. If its control group is gone, the number can be any other one.
+INLINE void check_limit(struct slot *slot, u32 cpu) {
+  s32 number = 0;
+  if (!slot->limit_at) return;
+  if (read_kernel(&number, sizeof(number), (void *)slot->limit_at) || number <= 0) {
+    slot->limit_at = 0;
+    return;
+  }
+  write(slot, now_ns(), cpu, LIMITED, 0, slot->limit, slot->limited, 0);
 }
 
 INLINE u8 state_of(struct task_struct *task, u32 state) {
@@ -229,8 +255,13 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
     }
   }
   if (!is_watched(cpu)) return 0;
+  check_limit(slot, cpu);
   int runnable = (u8)ctx[0] || state == 0;
-  write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, runnable ? throttled(prev) : state_of(prev, state), id_of(prev), id_of(next));
+  u64 limit_at = 0;
+  u8 why = runnable ? throttled(prev, &limit_at) : state_of(prev, state);
+  write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, why, id_of(prev), id_of(next));
+  if (limit_at) note_limit(cpu, id_of(prev), why, limit_at);
+  if (slot->limit_at && slot->limited == id_of(next)) slot->limit_at = 0;
   // The fair server (Linux 6.12) lends its run time to the thread that it chooses.
   if (__builtin_preserve_field_info(next->dl_server, 2) && next->dl_server) write(slot, at_ns, cpu, SERVED, 0, 0, id_of(next), 0);
   return 0;
@@ -248,7 +279,10 @@ SEC("tp_btf/sched_waking") int on_waking(u64 *ctx) {
   enum { NET_RX = 3 };
   int hard = slot->irq_ns || slot->vector_ns, interrupt = hard || slot->softirq_ns;
   int packet = !hard && slot->softirq_ns && slot->softirq == NET_RX;
-  write(slot, now_ns(), cpu, WAKE, (interrupt ? BY_INTERRUPT : 0) | (packet ? BY_PACKET : 0), throttled(task), thread, own_id());
+  u64 limit_at = 0;
+  u8 limit = throttled(task, &limit_at);
+  write(slot, now_ns(), cpu, WAKE, (interrupt ? BY_INTERRUPT : 0) | (packet ? BY_PACKET : 0), limit, thread, own_id());
+  note_limit(last_cpu, thread, limit, limit_at);
   return 0;
 }
 
@@ -298,10 +332,14 @@ SEC("tp_btf/irq_handler_exit") int on_irq_exit(u64 *ctx) {
   return 0;
 }
 
+// The interrupt that ends a limit (timer, or call from another CPU) comes to the CPU of the thread: a look at its begin sees
+// the limit at its end.
 INLINE int vector_entry(void) {
   u32 cpu = this_cpu();
   struct slot *slot = slot_of(cpu);
-  if (slot) slot->vector_ns = begin_on(cpu);
+  if (!slot) return 0;
+  slot->vector_ns = begin_on(cpu);
+  if (is_watched(cpu)) check_limit(slot, cpu);
   return 0;
 }
 

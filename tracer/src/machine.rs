@@ -45,7 +45,10 @@ struct Slot {
     lost: u64,
     softirq: u32,
     preempted: u32,
-    unused: [u32; 6],
+    limit_at: u64,
+    limited: i32,
+    limit: u32,
+    unused: [u32; 2],
 }
 
 // SAFETY: `Slot` has no padding, and every pattern of bits is a value of it.
@@ -152,7 +155,16 @@ impl Machine {
     /// # Errors
     /// The kernel refuses; no program is attached then.
     pub fn attach(&mut self) -> Result<(), String> {
-        let empty = Slot { begins_ns: [0; 3], lost: 0, softirq: 0, preempted: 0, unused: [0; 6] };
+        let empty = Slot {
+            begins_ns: [0; 3],
+            lost: 0,
+            softirq: 0,
+            preempted: 0,
+            limit_at: 0,
+            limited: 0,
+            limit: 0,
+            unused: [0; 2],
+        };
         for cpu in 0..self.slots.len() {
             let lost = self.slots.get(&cpu, 0).map_or(0, |slot| slot.lost);
             self.slots.set(cpu, Slot { lost, ..empty }, 0).map_err(|e| chain(&e))?;

@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 8;
+pub const TB_TRACER_VERSION: u32 = 9;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -21,12 +21,12 @@ pub struct tb_trace {
     pub kind: u8,
     /// Set of `TB_TRACE_PREEMPTED`, `TB_TRACE_BY_INTERRUPT`, `TB_TRACE_BY_PACKET` and `TB_TRACE_FROM_DISK`.
     pub flags: u8,
-    /// State of the thread that left the CPU, or of the thread that was woken, one of `TB_STATE_*`.
+    /// State of the thread that left the CPU, that was woken, or that a limit kept from the CPU, one of `TB_STATE_*`.
     pub state: u8,
     /// Reserved member of a record, always 0.
     pub unused: u8,
-    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move, page fault or fair
-    /// server: the thread.
+    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move, page fault, fair
+    /// server or limit: the thread.
     pub one: i32,
     /// Switch: thread that got the CPU. Wake-up: thread that ran where the wake-up happened. Interrupt or page
     /// fault: its duration, ns. Move: the new CPU.
@@ -50,6 +50,8 @@ pub const TB_TRACE_MOVE: u8 = 6;
 pub const TB_TRACE_FAULT: u8 = 7;
 /// Kind of a record: the kernel's fair server chose the thread that got the CPU in the last switch.
 pub const TB_TRACE_SERVED: u8 = 8;
+/// Kind of a record: a limit of CPU time, which is the state, still kept a watched thread from the CPU.
+pub const TB_TRACE_LIMITED: u8 = 9;
 
 /// Flag of a switch: the thread that left the CPU was still runnable.
 pub const TB_TRACE_PREEMPTED: u8 = 1;

@@ -166,7 +166,8 @@ fn of_pong(event: &mut SwitchEvent) {
         SwitchKind::In(thread)
         | SwitchKind::Out { thread, .. }
         | SwitchKind::PageFault { thread, .. }
-        | SwitchKind::FairServer { thread } => {
+        | SwitchKind::FairServer { thread }
+        | SwitchKind::Limited { thread, .. } => {
             *thread = id_of_pong(*thread);
         }
         SwitchKind::Moved { thread, to } => (*thread, *to) = (id_of_pong(*thread), *to + CPUS),

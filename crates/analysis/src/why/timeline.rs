@@ -67,6 +67,8 @@ pub(crate) struct Timeline {
     cpus: BTreeMap<u32, Vec<(i64, i32)>>,
     /// For each CPU, in the order of time: a thread left the CPU because of this limit of CPU time.
     limits: BTreeMap<u32, Vec<(i64, CpuLimit)>>,
+    /// For each CPU, in the order of time: a limit of CPU time still kept this thread from the CPU.
+    held: BTreeMap<u32, Vec<(i64, i32)>>,
     /// For each CPU, in the order of time: the fair server chose the thread that began to run.
     served: BTreeMap<u32, Vec<i64>>,
     /// For each CPU, since its last context switch: a thread that woke another one there, and the time of the first time.
@@ -154,6 +156,7 @@ impl Timeline {
                 self.wakes.entry(thread).or_default().push(Wake { at_ns, by, packet, limit });
             }
             SwitchKind::FairServer { .. } => self.served.entry(cpu).or_default().push(at_ns),
+            SwitchKind::Limited { thread, .. } => self.held.entry(cpu).or_default().push((at_ns, thread)),
             SwitchKind::Moved { thread, to } => self.moves.entry(thread).or_default().push((at_ns, to)),
             SwitchKind::Interrupted { by, ns } => {
                 let span = InterruptSpan { from_ns: at_ns, to_ns: at_ns + i64::from(ns), by };
@@ -356,6 +359,14 @@ impl Timeline {
         }
     }
 
+    /// The last time between two times at which a limit of CPU time was seen to keep a thread that is `of` the same group
+    /// from `cpu`.
+    pub fn held(&self, cpu: u32, (from_ns, to_ns): (i64, i64), of: impl Fn(i32) -> bool) -> Option<i64> {
+        let held = self.held.get(&cpu)?;
+        let before = held[..held.partition_point(|(at, _)| *at <= to_ns)].iter().rev();
+        before.take_while(|(at, _)| *at >= from_ns).find(|(_, thread)| of(*thread)).map(|(at, _)| *at)
+    }
+
     /// The limit of CPU time because of which a thread left `cpu` last between two times.
     pub fn limit(&self, cpu: u32, from_ns: i64, to_ns: i64) -> Option<CpuLimit> {
         let limits = self.limits.get(&cpu)?;
@@ -411,7 +422,10 @@ impl Timeline {
 
 /// Whether an event belongs to a measured thread, and not to the CPU on which it was recorded.
 fn is_of_a_thread(event: &SwitchEvent) -> bool {
-    matches!(event.what, SwitchKind::Wake { .. } | SwitchKind::Moved { .. } | SwitchKind::PageFault { .. })
+    matches!(
+        event.what,
+        SwitchKind::Wake { .. } | SwitchKind::Moved { .. } | SwitchKind::PageFault { .. } | SwitchKind::Limited { .. }
+    )
 }
 
 /// End of an interrupt or a page fault; for other events, their time. Monotonic ns.

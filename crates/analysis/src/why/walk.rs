@@ -139,7 +139,12 @@ impl Walk<'_> {
             let until_ns = |limit| match limit {
                 // A real-time thread takes the CPU from such a thread at once, as soon as the limit permits it.
                 CpuLimit::RealTime if self.replaces_a_lower_one(cpu, to, known) => to,
-                _ => self.timeline.freed(cpu, from, to),
+                _ => {
+                    // The threads of a process are in one control group, as a rule.
+                    let same = |who| who == self.thread || (known.same_end)(who, self.thread);
+                    let held = self.timeline.held(cpu, (from, to), same);
+                    held.unwrap_or(from).max(self.timeline.freed(cpu, from, to))
+                }
             };
             let limited = limit.map(|limit| Limited { limit, until_ns: until_ns(limit) });
             self.push(from, to, What::Waited { cpu, evidence, limited });

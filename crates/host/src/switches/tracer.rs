@@ -238,6 +238,7 @@ fn event(record: &tb_trace) -> Option<SwitchEvent> {
         }
         TB_TRACE_MOVE => Some(SwitchKind::Moved { thread: one, to: two as u32 }),
         TB_TRACE_SERVED => Some(SwitchKind::FairServer { thread: one }),
+        TB_TRACE_LIMITED => cpu_limit(state).map(|limit| SwitchKind::Limited { thread: one, limit }),
         TB_TRACE_IRQ => interrupted(Interruption::Irq(number)),
         TB_TRACE_VECTOR => interrupted(Interruption::Vector(number)),
         TB_TRACE_SOFTIRQ => interrupted(Interruption::Softirq(number)),

@@ -279,6 +279,14 @@ pub enum SwitchKind {
         /// Id of the thread that got the CPU.
         thread: i32,
     },
+    /// Kind of event: at this time, a limit of CPU time still kept a measured thread from the CPU, for which it was ready;
+    /// only recordings by BPF have this event.
+    Limited {
+        /// Id of the thread that was ready.
+        thread: i32,
+        /// Limit that kept the thread from the CPU.
+        limit: CpuLimit,
+    },
     /// An interrupt or a soft interrupt took the CPU; the time of the event is its begin. Interrupts of less than 2 us
     /// are left out. A soft interrupt in which a thread was preempted (PREEMPT_RT) is one event for each time that the
     /// thread had the CPU.

@@ -139,7 +139,7 @@ impl<'a> Course<'a> {
                     }
                 }
                 // Page faults have no ftrace event with an end, and the fair server has none.
-                SwitchKind::PageFault { .. } | SwitchKind::FairServer { .. } => {}
+                SwitchKind::PageFault { .. } | SwitchKind::FairServer { .. } | SwitchKind::Limited { .. } => {}
                 _ if begin_ns.is_none() => {}
                 SwitchKind::Switch { out, into, preempted, state, .. } => {
                     // Perf events report a thread that ends without its id.

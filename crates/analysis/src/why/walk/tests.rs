@@ -159,6 +159,27 @@ fn a_limit_of_cpu_time_lasted_until_another_thread_got_the_cpu_last() {
 }
 
 #[test]
+fn a_limit_of_cpu_time_lasted_until_it_was_seen_last() {
+    let limit = CpuLimit::Quota;
+    let left = SwitchKind::Switch { out: TAKER, into: HOG, preempted: true, state: None, limit: Some(limit) };
+    let until_ns = |held: &[(i64, i32)]| {
+        let held = held.iter().map(|&(at_ns, thread)| (at_ns, SwitchKind::Limited { thread, limit }));
+        let held = held.map(|(at_ns, what)| SwitchEvent { at_ns, cpu: 1, what });
+        let others = [SwitchEvent { at_ns: 200, cpu: 1, what: left }, switch(800, 1, HOG, TAKER, false)];
+        let mut events: Vec<SwitchEvent> = others.into_iter().chain(held).collect();
+        events.sort_by_key(|e| e.at_ns);
+        match way(&seen(true, &events))[1].1 {
+            What::Waited { limited: Some(limited), .. } => limited.until_ns,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(until_ns(&[]), 200);
+    assert_eq!(until_ns(&[(300, TAKER), (720, TAKER)]), 720);
+    // Another thread, and a limit at another time.
+    assert_eq!(until_ns(&[(300, TAKER), (720, HOG), (850, TAKER)]), 300);
+}
+
+#[test]
 fn a_limit_of_real_time_lasted_until_the_thread_displaced_one_of_lower_rank() {
     let waits = |limit, outranks: &dyn Fn(i32, i32) -> bool| {
         let left = SwitchKind::Switch { out: TAKER, into: HOG, preempted: true, state: None, limit: Some(limit) };
