@@ -75,6 +75,11 @@ impl Limits {
     }
 }
 
+/// True if the trials of the study were repeated to fill a time.
+pub(super) fn fills_a_time(manifest: &Manifest) -> bool {
+    manifest.repeated.is_some() || manifest.until.as_ref().is_some_and(|until| until.at_most.is_some())
+}
+
 /// Size of all files below a directory.
 fn bytes(dir: &Path) -> io::Result<u64> {
     let mut sum = 0;

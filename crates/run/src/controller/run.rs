@@ -5,7 +5,7 @@ use super::context::RunContext;
 use super::other_runs::OtherRuns;
 use super::places::{DriverFiles, Hosts};
 use super::progress::{Progress, ProgressEvent};
-use super::repeat::{Limits, RepeatOptions, leave_out_rest};
+use super::repeat::{Limits, RepeatOptions, fills_a_time, leave_out_rest};
 use super::trial_state::{TrialContext, TrialResult};
 use super::until::{self, UntilOptions};
 use super::{RunError, conditions, cpu_plan, driver_trial, knobs, machine_fit, stop_signal, tool, trial_length};
@@ -120,6 +120,10 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let tidy = context.journal.finish().map_err(journal_failed);
     let complete = ended?;
     tidy?;
+    if !complete && fills_a_time(&record.manifest) {
+        // The trials that would have filled the rest of the time are not missing.
+        leave_out_rest(&mut record);
+    }
     if complete {
         let invalid = record.manifest.trials.iter().any(|t| t.status != TrialStatus::Valid)
             || record.manifest.warnings.iter().any(|w| w.severity == Severity::Invalid);

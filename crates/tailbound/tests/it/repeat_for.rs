@@ -1,5 +1,6 @@
 //! Tests of `tailbound run --for`: trials that are repeated for a time, the times between them, and the limit of disk.
 
+use crate::support::host::signal;
 use crate::support::{Bench, exit_and_stderr};
 use serde_json::Value;
 
@@ -41,6 +42,21 @@ fn trials_are_repeated_for_a_time_and_the_times_between_them_are_stated() {
     assert!(0 < longest_ns && longest_ns <= gaps_ns && gaps_ns <= longest_ns * (trials - 1), "{repeated}");
     let begins = format!("The trials were repeated for 4 s (`--for`): {trials} trials measured for ");
     assert!(sentence(&report).replace('\u{202f}', " ").starts_with(&begins), "{}", sentence(&report));
+}
+
+#[test]
+fn trials_that_a_signal_prevented_are_not_missing() {
+    let bench = Bench::new();
+    let mut command = bench.to_run(bench.tailbound(), "record", STUDY);
+    command.args(["--for", "1h"]);
+    let mut child = bench.running(command, "measuring begins");
+    bench.wait_for_event("measuring begins", 2);
+    signal(&child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(6), "{}", bench.stderr());
+    let report = bench.report();
+    let trials = report["trials"].as_array().unwrap();
+    assert!(report["status"] == "incomplete" && (2..=3).contains(&trials.len()), "{trials:?}");
+    assert_eq!(trials[0]["status"], "valid");
 }
 
 #[test]
