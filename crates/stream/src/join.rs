@@ -32,7 +32,7 @@ pub enum JoinError {
     #[error("the holder refuses the session: {0}")]
     Refused(String),
     /// Error: no connection to the holder could be opened for the whole time that the client may try.
-    #[error("there was no connection to the held process for {} s: {reason}", patience.as_secs_f64())]
+    #[error("the connection to the process was lost, and no new one could be opened for {} s: {reason}", patience.as_secs_f64())]
     Lost {
         /// Time for which the client has tried to connect to the holder.
         patience: Duration,

@@ -45,7 +45,12 @@ impl Options {
                 "socket_receive_buffer_size" => o.receive_buffer = pair.number(TB_EINVAL, 1..=i32::MAX as usize)?,
                 "socket_send_buffer_size" => o.send_buffer = pair.number(TB_EINVAL, 1..=i32::MAX as usize)?,
                 "naming" if pair.value == "ros2" => {}
-                "naming" => return Err(pair.bad(TB_EUNSUPPORTED, "the ros2 driver supports the names of ROS 2 only")),
+                "naming" => {
+                    return Err(pair.bad(
+                        TB_EUNSUPPORTED,
+                        "the ros2 driver gives topics and types the names of ROS 2, and no other names",
+                    ));
+                }
                 "transport" if pair.value == "udp" => {}
                 "unacked_limit" => {
                     let why = "RustDDS lets a reliable writer have 8,192 unacknowledged messages; ros2-client cannot change this limit";

@@ -205,7 +205,7 @@ pub(crate) fn there_is(condition: &ConditionReport) -> Vec<&'static str> {
 /// Reason why the figures of a condition cannot decide the check of a limit; `None` if they can.
 fn untrusted(report: &Report, condition: &ConditionReport) -> Option<String> {
     if let Some(why) = &report.functional_only {
-        return Some(format!("the record is functional only: {why}"));
+        return Some(format!("the times of this record say nothing about speed: {why}"));
     }
     let trials = || report.trials.iter().filter(|t| t.condition == condition.id);
     if let Some(trial) = trials().find(|t| t.status == TrialStatus::Invalid) {

@@ -66,7 +66,9 @@ pub(crate) fn checks(
             };
             let left_out = pair.b.left_out.first().or(pair.a.left_out.first());
             let distrust = left_out.map(|trial| format!("trial {trial} is invalid or did not end"));
-            if let Some(why) = functional.map(|why| format!("a record is functional only: {why}")).or(distrust) {
+            if let Some(why) =
+                functional.map(|why| format!("the times of a record say nothing about speed: {why}")).or(distrust)
+            {
                 (check.outcome, check.why) = (BudgetOutcome::Undecided, why);
             }
             checks.push(check);

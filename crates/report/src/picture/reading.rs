@@ -27,7 +27,7 @@ pub(crate) fn of_quantile(metric: &str, quantile: &QuantileReport, figures: &Met
             mark.lines.push(format!("{value} (95{THIN}%: {low} to {high})"));
             if *effective_n < figures.scheduled {
                 mark.lines.push(format!(
-                    "messages depend on each other: they are as informative as {} independent messages",
+                    "neighbouring messages resemble each other: the interval is as wide as that of {} independent messages",
                     count(*effective_n)
                 ));
             }

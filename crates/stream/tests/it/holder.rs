@@ -101,7 +101,7 @@ fn a_killed_holder_is_noticed_and_a_new_holder_refuses_its_sessions() {
         };
         tokio::join!(held, kill).0.unwrap_err()
     });
-    let text = "there was no connection to the held process for 3 s: Connection refused (os error 111)";
+    let text = "the connection to the process was lost, and no new one could be opened for 3 s: Connection refused (os error 111)";
     assert_eq!(lost.to_string(), text);
 
     let mut holder = Holder::start(dir.path(), LEASE);
