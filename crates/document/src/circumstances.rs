@@ -208,7 +208,7 @@ pub struct HostFact {
 }
 
 /// Threads of one measuring process in one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadReport {
     /// Id of the trial in which the threads ran.
     pub trial: usize,
@@ -236,7 +236,7 @@ pub struct ThreadReport {
 }
 
 /// One thread of a measuring process, read at one point in time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
     /// Thread id, as the kernel gives it.
     pub tid: i32,

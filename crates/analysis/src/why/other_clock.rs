@@ -121,6 +121,11 @@ pub(crate) fn id_of_pong(thread: i32) -> i32 {
     if thread > 0 { thread + THREADS } else { thread }
 }
 
+/// The number that stands for a CPU of the pong's host.
+pub(crate) fn cpu_of_pong(cpu: u32) -> u32 {
+    cpu + CPUS
+}
+
 /// The kernel's id of a thread of either end.
 pub(crate) fn kernel_id(thread: i32) -> i32 {
     if thread > THREADS { thread - THREADS } else { thread }

@@ -30,7 +30,7 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
     match part.what {
         Doing::Ran { cpu } => ran(part, (cpu, CauseWord::OwnWork), timeline, known, shares),
         Doing::ReadOthers { cpu } => ran(part, (cpu, CauseWord::SocketQueue), timeline, known, shares),
-        Doing::Passed(step) => shares.push(passed(part, step, timeline)),
+        Doing::Passed(step) => shares.push(passed(part, step, timeline, known)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
             if let Some(Limited { limit, .. }) = limited {
@@ -101,7 +101,7 @@ fn ran(
 }
 
 /// The cause of a time in which the kernel had the message.
-fn passed(part: &Piece, step: Step, timeline: &Timeline) -> Share {
+fn passed(part: &Piece, step: Step, timeline: &Timeline, known: &Circumstances) -> Share {
     let by = |name: String| Some(CausedBy { name, process: None, tid: None, policy: None });
     let device = |index: Option<usize>| index.and_then(|index| timeline.hops.device(index));
     let at = |place| match place {
@@ -121,7 +121,9 @@ fn passed(part: &Piece, step: Step, timeline: &Timeline) -> Share {
         Step::SentAgain => (CauseWord::Retransmission, None, None),
         Step::Between => (CauseWord::Network, None, None),
     };
-    whole(part, cause, cpu, by, Evidence::Seen)
+    // On the loopback interface, the soft interrupt runs on the CPU of the sender.
+    let end = cpu.and_then(|cpu| known.threads.end_of_cpu(cpu)).unwrap_or(part.end);
+    whole(&Piece { end, ..*part }, cause, cpu, by, Evidence::Seen)
 }
 
 /// The cause that the kernel's state of a sleeping thread shows by itself, and how certain it is.

@@ -1,10 +1,10 @@
 //! The threads of a trial: which belong to the ends, and who the other threads are.
 
 use crate::clocks::OWN;
-use crate::why::other_clock::{Pong, id_of_pong, kernel_id};
+use crate::why::other_clock::{Pong, cpu_of_pong, id_of_pong, kernel_id};
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, CausedBy, Thread, ThreadReport};
-use tailbound_model::{Policy, Switches, Task};
+use tailbound_model::{CpuList, Policy, Switches, Task};
 
 /// Names of Tailbound's processes begin with one of these: the program itself, and the processes that it names.
 const OWN_NAMES: [&str; 2] = ["tailbound", "tb-"];
@@ -17,6 +17,8 @@ pub(crate) struct Threads<'a> {
     /// The threads of the ends, each with the report and the id of its process.
     ends: BTreeMap<i32, (&'a ThreadReport, &'a Thread, i32)>,
     others: BTreeMap<i32, &'a Task>,
+    /// The CPUs on which threads of the ends may run, each with the only end that has such a thread.
+    cpus: BTreeMap<u32, Option<&'static str>>,
 }
 
 impl<'a> Threads<'a> {
@@ -25,12 +27,29 @@ impl<'a> Threads<'a> {
     pub fn of(tables: &'a [ThreadReport], trial: usize, seen: &'a [Switches], pong: &Pong) -> Threads<'a> {
         let of_ping = |process: &ThreadReport| process.ends.iter().any(|end| end == OWN);
         let of_trial = tables.iter().filter(|t| t.trial == trial);
-        let rows = of_trial.filter(|t| pong.is_followed() || of_ping(t)).flat_map(|p| {
+        let mut threads = Threads::of_tasks(seen);
+        for p in of_trial.filter(|t| pong.is_followed() || of_ping(t)) {
             let apart = matches!(pong, Pong::Bounded(_)) && !of_ping(p);
-            let id = move |tid: i32| if apart { id_of_pong(tid) } else { tid };
-            p.before.iter().chain(&p.after).map(move |t| (id(t.tid), (p, t, id(p.pid))))
-        });
-        Threads { ends: rows.collect(), ..Threads::of_tasks(seen) }
+            let id = |tid: i32| if apart { id_of_pong(tid) } else { tid };
+            let end = match p.ends.as_slice() {
+                [end] if end == OWN => Some("ping"),
+                [end] if end == "pong" => Some("pong"),
+                _ => None,
+            };
+            for t in p.before.iter().chain(&p.after) {
+                threads.ends.insert(id(t.tid), (p, t, id(p.pid)));
+                let cpus = t.cpus.parse::<CpuList>().unwrap_or_default().0.into_iter();
+                for cpu in cpus.map(|cpu| if apart { cpu_of_pong(cpu) } else { cpu }) {
+                    threads.cpus.entry(cpu).and_modify(|only| *only = only.filter(|e| Some(*e) == end)).or_insert(end);
+                }
+            }
+        }
+        threads
+    }
+
+    /// The end whose threads may run on this CPU, if no thread of the other end may.
+    pub fn end_of_cpu(&self, cpu: u32) -> Option<&'static str> {
+        self.cpus.get(&cpu).copied().flatten()
     }
 
     /// The threads in the recorded events alone.
@@ -102,5 +121,28 @@ impl<'a> Threads<'a> {
         };
         let by = by(task.name.clone(), task.policy.map(|p| p.to_string()));
         (word, CausedBy { process: task.process.clone(), ..by })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(ends: &[&str], cpus: &[&str]) -> ThreadReport {
+        let thread = |cpus: &&str| Thread { cpus: (*cpus).to_owned(), ..Thread::default() };
+        ThreadReport {
+            ends: ends.iter().map(|end| (*end).to_owned()).collect(),
+            before: cpus.iter().map(thread).collect(),
+            ..ThreadReport::default()
+        }
+    }
+
+    #[test]
+    fn a_cpu_belongs_to_an_end_if_the_other_end_cannot_run_there() {
+        let tables = [process(&["ping"], &["0", "0,2"]), process(&["pong"], &["1-2"])];
+        let threads = Threads::of(&tables, 0, &[], &Pong::SameClock);
+        assert_eq!([0, 1, 2, 3].map(|cpu| threads.end_of_cpu(cpu)), [Some("ping"), Some("pong"), None, None]);
+        let both = [process(&["ping", "pong"], &["0"])];
+        assert_eq!(Threads::of(&both, 0, &[], &Pong::SameClock).end_of_cpu(0), None);
     }
 }
