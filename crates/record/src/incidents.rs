@@ -121,8 +121,9 @@ impl Record {
         Ok(Some(TrialIncidents { rule, found: finder.finish(), misses, slots, latencies, ordinary }))
     }
 
-    /// Counts runs, windows and recoveries of the messages of a trial that were lost, not sent, or answered later than
-    /// `limit_ns` after they were due (stop-and-wait: after the begin of their send call).
+    /// Finds the messages of a trial that were lost, not sent, or answered later than `limit_ns` after they were due
+    /// (stop-and-wait: after the begin of their send call). Returns the longest sequence of consecutive such messages, the
+    /// number of windows with too many of them, and the longest time until messages were on time again.
     ///
     /// # Errors
     /// A segment is damaged.

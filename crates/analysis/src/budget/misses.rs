@@ -126,7 +126,10 @@ fn nothing() -> Judged {
 /// Words for what a kept limit is about.
 fn for_these(found: &[OfTrial]) -> String {
     let messages: u64 = found.iter().map(|t| t.misses.messages).sum();
-    format!("for these {} messages; there is no interval, so that other messages may exceed the limit", count(messages))
+    format!(
+        "for these {} messages; no confidence interval exists, so that other messages may exceed the limit",
+        count(messages)
+    )
 }
 
 #[cfg(test)]

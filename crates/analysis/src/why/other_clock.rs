@@ -37,7 +37,8 @@ pub(crate) struct View<'a> {
 }
 
 impl Pong {
-    /// The pong of a trial whose agents recorded these events.
+    /// How the times of the pong end of a trial relate to those of the ping end. `seen`: the events that the agents of the
+    /// trial recorded.
     pub fn of(clocks: &Clocks, trial: usize, seen: &[Switches]) -> Pong {
         let bounds = match clocks.legs(trial) {
             Legs::Exact => return Pong::SameClock,

@@ -59,7 +59,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Bounds within a time span (ms), if the counter of CPU 1 increased so: from, to, by (ms).
+    /// Lower and upper bound of the steal time of CPU 1 in a time span, ms. Each of `increases` has the times of two readings
+    /// of its counter, and the difference of the readings, ms.
     fn within(from_ms: i64, to_ms: i64, increases: &[(i64, i64, u64)]) -> Option<(i64, i64)> {
         let one =
             |&(from, to, by): &(i64, i64, u64)| CounterMove { from_ns: from * MS, to_ns: to * MS, by: by * MS as u64 };

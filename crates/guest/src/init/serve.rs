@@ -169,8 +169,8 @@ fn serve_port(port: &Path) -> io::Result<()> {
     greet_and_join(File::options().read(true).write(true).open(port)?)
 }
 
-/// Sends the greeting to the host and then copies bytes between the host and the holder of agents until either of them
-/// ends. On a port, sending the greeting waits until the host has opened the port.
+/// Sends the greeting to the host and then copies bytes between the host and the process that runs the agents, until either of
+/// them ends. On a virtio-serial port, sending the greeting waits until the host has opened the port.
 fn greet_and_join(mut host: impl io::Read + io::Write + AsFd) -> io::Result<()> {
     host.write_all(crate::ports::GREETING)?;
     fcntl(&host, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;

@@ -104,7 +104,7 @@ impl Ring {
         Ring { sampler, others, points, pairs, faults: None, here: None, reported_lost: 0 }
     }
 
-    /// Adds the page faults of a thread: also those inside system calls, if that is permitted.
+    /// Lets this ring buffer also record the page faults of a thread, and those inside system calls if that is permitted.
     fn page_faults(&mut self, tid: i32, bytes: usize) -> io::Result<()> {
         let open = |event: Software, exclude_kernel: bool| {
             let mut builder = Builder::new(event);

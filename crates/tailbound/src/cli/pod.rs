@@ -16,8 +16,8 @@ pub enum PodSub {
     Serve,
     /// Create a headless Service that names the pods of a run; the order is read from standard input
     Name,
-    /// Print the reason why the discovery server is not ready; the order that created the server is read from standard
-    /// input
+    /// Print the reason why the discovery server is not ready; the JSON document with which `serve` created it is read
+    /// from standard input
     Unserved,
     /// Delete the Services and Deployments with a label; the access to the cluster is read from standard input
     Unserve {

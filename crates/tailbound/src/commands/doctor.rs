@@ -66,7 +66,9 @@ fn rescue_test(facts: &HostFacts, json: bool) -> CommandResult {
         } else {
             errors.trim().trim_start_matches("error: ").to_owned()
         };
-        Failure::not_fit(format!("the rescue test is not possible on this host: {why}"))
+        Failure::not_fit(format!(
+            "whether ordinary threads get a CPU beside a real-time thread cannot be tested on this host: {why}"
+        ))
     })?;
     let text = tailbound_doctor::rescue(facts, &seen);
     if json {
