@@ -24,6 +24,12 @@ pub fn realtime_ns() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// Length in ns of a clock tick, the unit of times in /proc (proc_pid_stat(5)).
+pub(crate) fn tick_ns() -> u64 {
+    // SAFETY: sysconf takes a constant and accesses no memory of this program; the kernel always has this value.
+    1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64
+}
+
 /// CPU time of all threads of this process, in ns.
 pub fn process_cpu_ns() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)

@@ -18,10 +18,7 @@ pub(crate) fn can_be() -> bool {
 
 /// Steal time of each online CPU since the machine was started, ns. Empty if it cannot be read.
 pub(crate) fn stolen() -> Vec<(u32, u64)> {
-    // SAFETY: sysconf has no preconditions.
-    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0);
-    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-    per_second.map_or(Vec::new(), |per_second| parsed(&text, 1_000_000_000 / per_second))
+    parsed(&fs::read_to_string("/proc/stat").unwrap_or_default(), crate::clock::tick_ns())
 }
 
 /// Number and steal time of each CPU from the text of /proc/stat, whose times are in units of `tick_ns`.

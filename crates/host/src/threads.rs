@@ -153,9 +153,7 @@ fn times(dir: &str, stat: &Stat) -> (Option<u64>, Option<u64>) {
 /// CPU time of a thread in ns, for kernels without schedstat: user plus system time, with the resolution of a clock
 /// tick.
 fn cpu_ns_by_ticks(stat: &Stat) -> Option<u64> {
-    // SAFETY: sysconf takes a constant and touches no memory of ours.
-    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|&n| n > 0)?;
-    Some((stat.field(14)? + stat.field(15)?) * (1_000_000_000 / per_second))
+    Some((stat.field(14)? + stat.field(15)?) * crate::clock::tick_ns())
 }
 
 /// The number after `key   :` in the text of a status or sched file in /proc.

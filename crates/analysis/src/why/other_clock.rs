@@ -142,7 +142,7 @@ fn converted(seen: &Switches, line: &ClockLine) -> Switches {
     let mut seen = seen.clone();
     seen.convert_times(|at_ns| line.at_a_ns(at_ns));
     if let SwitchScope::Cpus(cpus) = &mut seen.scope {
-        *cpus = CpuList(cpus.0.iter().map(|cpu| cpu + CPUS).collect());
+        *cpus = CpuList(cpus.0.iter().copied().map(cpu_of_pong).collect());
     }
     seen.events.iter_mut().for_each(of_pong);
     seen.tasks = seen.tasks.into_iter().map(|(thread, task)| (id_of_pong(thread), task)).collect();
@@ -150,12 +150,12 @@ fn converted(seen: &Switches, line: &ClockLine) -> Switches {
         if let Some(thread) = series.of.strip_prefix("thread ").and_then(|id| id.parse().ok()) {
             series.of = format!("thread {}", id_of_pong(thread));
         } else if let Some(cpu) = series.of.strip_prefix("cpu ").and_then(|cpu| cpu.parse::<u32>().ok()) {
-            series.of = CounterSeries::of_cpu(cpu + CPUS);
+            series.of = CounterSeries::of_cpu(cpu_of_pong(cpu));
         }
     }
     if let Some(packets) = &mut seen.packets {
         for hop in packets.hops.iter_mut().chain(&mut packets.drops) {
-            (hop.cpu, hop.thread) = (hop.cpu + CPUS, id_of_pong(hop.thread));
+            (hop.cpu, hop.thread) = (cpu_of_pong(hop.cpu), id_of_pong(hop.thread));
         }
         packets.reads.iter_mut().for_each(|read| read.thread = id_of_pong(read.thread));
     }
@@ -164,7 +164,7 @@ fn converted(seen: &Switches, line: &ClockLine) -> Switches {
 
 /// Changes the ids of an event of the pong's host.
 fn of_pong(event: &mut SwitchEvent) {
-    event.cpu += CPUS;
+    event.cpu = cpu_of_pong(event.cpu);
     match &mut event.what {
         SwitchKind::Switch { out: one, into: two, .. } | SwitchKind::Wake { thread: one, by: two, .. } => {
             (*one, *two) = (id_of_pong(*one), id_of_pong(*two));
@@ -176,7 +176,7 @@ fn of_pong(event: &mut SwitchEvent) {
         | SwitchKind::Limited { thread, .. } => {
             *thread = id_of_pong(*thread);
         }
-        SwitchKind::Moved { thread, to } => (*thread, *to) = (id_of_pong(*thread), *to + CPUS),
+        SwitchKind::Moved { thread, to } => (*thread, *to) = (id_of_pong(*thread), cpu_of_pong(*to)),
         SwitchKind::Interrupted { .. } => {}
     }
 }

@@ -93,9 +93,7 @@ fn find(uuid: &str) -> Option<(ProcessId, i64)> {
     let all = std::fs::read_dir("/proc").ok()?.flatten();
     let mut pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let process = process_id(pids.find(|pid| is_qemu_of(*pid, uuid))?).ok()?;
-    // SAFETY: sysconf takes a constant and accesses no memory of this program.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1);
     // The end of the tick is used, so that a start within the tick of the request is not before the request. Start
     // times include time in suspend; then the start seems later, and the libvirt domain is left alone.
-    Some((process, (process.start_ticks as i64 + 1) * (1_000_000_000 / per_second)))
+    Some((process, (process.start_ticks as i64 + 1) * crate::clock::tick_ns() as i64))
 }
