@@ -40,6 +40,7 @@ def options():
     p.add_argument("--drivers", default=",".join(DRIVERS))
     p.add_argument("--only", help="kinds to plant, with commas")
     p.add_argument("--attribution", default="on", help="value of the study key")
+    p.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="passed on to `tailbound run`, e.g. payload='16 KiB'")
     p.add_argument("--short", action="store_true")
     p.add_argument("--busy", action="store_true")
     p.add_argument("--user", type=int, help="numeric id of the user as which Tailbound runs")
@@ -90,7 +91,7 @@ def run_all(given, stage):
           + (f"; not possible here: {', '.join(left_out)}" if left_out else ""), flush=True)
     judged, facts = [], []
     for number, run in enumerate(runs):
-        session = Session(stage, run, number, given.attribution)
+        session = Session(stage, run, number, given.attribution, given.set)
         about = {"run": number, "layout": run.layout, "driver": run.driver, "items": len(run.items)}
         try:
             found, fact = judge_run(session.go())
@@ -162,7 +163,7 @@ def main():
         given.out.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(given.binary.read_bytes()).hexdigest()
         result = {"seed": given.seed, "binary_sha256": digest, "kernel": platform.release(), "user": given.user, "busy": given.busy,
-                  "attribution": given.attribution, "seconds": round(time.monotonic() - began, 1), **found, "runs": facts,
+                  "attribution": given.attribution, "set": given.set, "seconds": round(time.monotonic() - began, 1), **found, "runs": facts,
                   "items": [line(*pair) for pair in judged]}
         (given.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
         (given.out / "result.md").write_text(table + "\n")

@@ -66,8 +66,8 @@ def study(run, seconds, attribution):
 
 
 class Session:
-    def __init__(self, stage, run, number, attribution="on"):
-        self.stage, self.run, self.number, self.attribution = stage, run, number, attribution
+    def __init__(self, stage, run, number, attribution="on", settings=()):
+        self.stage, self.run, self.number, self.attribution, self.settings = stage, run, number, attribution, settings
         self.folder = Path(tempfile.mkdtemp(prefix=f"run-{number}-", dir=stage.folder))
         self.record = self.folder / "record"
         self.helpers, self.tcs, self.notes, self.controller = {}, {}, [], None
@@ -92,7 +92,8 @@ class Session:
         environment = {**os.environ, "TAILBOUND_STATE_DIR": str(self.folder / "state"), "HOME": str(self.folder),
                        "TAILBOUND_DRIVER_PATH": str(self.stage.program.parent)}
         self.controller = subprocess.Popen(
-            [self.stage.program, "run", self.folder / "latency.yaml", "--out", self.record, "--quiet"], env=environment,
+            [self.stage.program, "run", self.folder / "latency.yaml", "--out", self.record, "--quiet",
+             *(word for setting in self.settings for word in ("--set", setting))], env=environment,
             stdout=subprocess.DEVNULL, stderr=self.errors, preexec_fn=self.before_exec)
         for place in self.places():
             self.helper(place)
