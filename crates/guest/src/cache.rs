@@ -39,16 +39,22 @@ impl Cache {
         Cache { directory }
     }
 
+    /// Path of the file or directory `name` in the cache, if it exists.
+    pub(crate) fn there(&self, name: &str) -> Option<PathBuf> {
+        let path = self.directory.join(name);
+        // If the time cannot be set, the file is only removed earlier.
+        let _ = File::open(&path).ok()?.set_modified(SystemTime::now());
+        Some(path)
+    }
+
     /// Path of the file or directory `name` in the cache. If this file or directory does not exist, `make` creates it
     /// under a temporary name, and it is renamed to `name` once it is complete.
     pub(crate) fn keep(&self, name: &str, make: impl FnOnce(&Path) -> Result<(), Problem>) -> Result<PathBuf, Problem> {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        let path = self.directory.join(name);
-        if let Ok(there) = File::open(&path) {
-            // If the time cannot be set, the file is only removed earlier.
-            let _ = there.set_modified(SystemTime::now());
+        if let Some(path) = self.there(name) {
             return Ok(path);
         }
+        let path = self.directory.join(name);
         std::fs::create_dir_all(&self.directory).map_err(file_error("make", &self.directory))?;
         self.tidy();
         let number = MADE.fetch_add(1, Ordering::Relaxed);

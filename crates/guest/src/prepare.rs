@@ -4,6 +4,7 @@ use crate::cache::Cache;
 use crate::initramfs::{Initramfs, initramfs};
 use crate::kernel::Kernel;
 use crate::kvm_trial;
+use crate::machine::SNAPSHOTS;
 use crate::qemu::qemu;
 use tailbound_bundle::Contents;
 use tailbound_model::{Accelerator, Problem, VmSpec};
@@ -19,6 +20,8 @@ pub struct Prepared {
     pub kvm: bool,
     /// Release of QEMU on this host.
     pub qemu: String,
+    /// Where snapshots of emulated guests are kept; `None` = each guest boots, which is so except in tests.
+    pub snapshots: Option<Cache>,
     /// Reason why KVM does not run the guest, if the study allows KVM and emulation.
     pub without_kvm: Option<String>,
 }
@@ -47,5 +50,6 @@ pub fn prepare(spec: &VmSpec, contents: &Contents, maybe: &[&str], cache: &Cache
             return Err(named(problem.with_remedy(remedy)));
         }
     };
-    Ok(Prepared { kernel, initramfs, kvm, qemu, without_kvm })
+    let snapshots = std::env::var_os(SNAPSHOTS).map(|_| cache.clone());
+    Ok(Prepared { kernel, initramfs, kvm, qemu, snapshots, without_kvm })
 }

@@ -213,6 +213,7 @@ mod tests {
             token: "t",
             mode: Mode::Agents,
             agents: 2,
+            snapshots: None,
         };
         let text = arguments(&order, channel, Some(2_600_000)).join(" ");
         text.replace(" -", "\n-")

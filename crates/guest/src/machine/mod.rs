@@ -5,6 +5,7 @@ pub(crate) mod console;
 mod look;
 mod order;
 mod qmp;
+mod snapshot;
 mod threads;
 mod tsc;
 
@@ -12,6 +13,7 @@ pub(crate) use arguments::{base, kernel_line};
 pub use look::Look;
 pub use order::{MachineOrder, Nic, Plug};
 pub use qmp::NOT_COUNTED;
+pub(crate) use snapshot::SNAPSHOTS;
 pub use threads::OutsideThread;
 
 use crate::error::{file_error, guest_error};
@@ -19,6 +21,7 @@ use crate::line::Mode;
 use crate::ports::{HostChannel, await_answer};
 use nix::sys::signal::{SigSet, Signal};
 use qmp::Monitor;
+use snapshot::Snapshot;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -27,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tailbound_model::{Problem, ProcessId, RUN_TOKEN, VmChannel, VmSpec};
+use tailbound_model::{Problem, ProcessId, RUN_TOKEN, VmChannel};
 
 /// Name of the socket of the QMP monitor that Tailbound uses.
 const MONITOR: &str = "qmp.sock";
@@ -49,6 +52,9 @@ pub struct Machine {
     monitor: Mutex<Option<Monitor>>,
     kvm: bool,
     threads: Vec<OutsideThread>,
+    /// Where to keep the state of the guest after its boot; `None` = nowhere, or the guest was restored.
+    snapshot: Option<Snapshot>,
+    restored: bool,
 }
 
 impl Machine {
@@ -72,7 +78,14 @@ impl Machine {
         };
         channel.write(&directory).map_err(file_error("write in", &directory))?;
         let mut command = Command::new(crate::qemu::PROGRAM);
-        command.args(arguments::arguments(&order, channel, tsc::khz())).env(RUN_TOKEN, order.token);
+        let arguments = arguments::arguments(&order, channel, tsc::khz());
+        let snapshot = Snapshot::of(&order, &arguments);
+        let saved = snapshot.as_ref().and_then(Snapshot::file);
+        command.args(arguments).env(RUN_TOKEN, order.token);
+        if saved.is_some() {
+            // The state of the guest is named when the threads of QEMU have their scheduling.
+            command.args(["-incoming", "defer"]);
+        }
         if order.mode != Mode::Shell {
             let log = console::qemu_log(&directory);
             let log = File::create(&log).map_err(file_error("make", &log))?;
@@ -105,15 +118,18 @@ impl Machine {
             monitor: Mutex::new(None),
             kvm: order.kvm,
             threads: Vec::new(),
+            restored: saved.is_some(),
+            snapshot: snapshot.filter(|_| saved.is_none()),
         };
         // From here on QEMU ends when `machine` is dropped.
         if order.mode != Mode::Shell {
-            machine.begin(order.spec, order.kvm, pid)?;
+            machine.begin(&order, saved.as_deref(), pid)?;
         }
         Ok(machine)
     }
 
-    fn begin(&mut self, spec: &VmSpec, kvm: bool, pid: i32) -> Result<(), Problem> {
+    fn begin(&mut self, order: &MachineOrder<'_>, saved: Option<&Path>, pid: i32) -> Result<(), Problem> {
+        let (spec, kvm) = (order.spec, order.kvm);
         let deadline = Instant::now() + STARTS;
         let socket = self.directory.join(MONITOR);
         let mut monitor = loop {
@@ -136,6 +152,9 @@ impl Machine {
         }
         let vcpus = monitor.vcpu_threads().map_err(refused)?;
         let threads = threads::set_scheduling(spec, pid, &vcpus)?;
+        if let Some(file) = saved {
+            monitor.restore(file).map_err(refused)?;
+        }
         monitor.go_on().map_err(refused)?;
         self.threads = threads;
         self.monitor = Mutex::new(Some(monitor));
@@ -156,7 +175,20 @@ impl Machine {
         };
         await_answer(&self.directory, limit, &over, &|e| {
             self.failed(&format!("the guest does not answer {} s after its start ({e})", limit.as_secs()))
-        })
+        })?;
+        if let Some(snapshot) = &self.snapshot
+            && let Ok(mut monitor) = self.monitor.lock()
+            && let Some(Err(e)) = monitor.as_mut().map(|monitor| snapshot.save(monitor))
+        {
+            // The next guest boots.
+            tracing::warn!(guest = self.name, error = %e, "no snapshot of the guest");
+        }
+        Ok(())
+    }
+
+    /// Whether the guest was restored from a snapshot, so that it has not booted.
+    pub fn restored(&self) -> bool {
+        self.restored
     }
 
     /// Directory of the virtual machine's sockets, which is needed to open streams to the guest.

@@ -1,5 +1,6 @@
 //! Description of a virtual machine that is to be started.
 
+use crate::cache::Cache;
 use crate::kernel::Kernel;
 use crate::line::{Mode, NicLine};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -57,6 +58,8 @@ pub struct MachineOrder<'a> {
     pub mode: Mode,
     /// Maximum number of agents in the guest at a time.
     pub agents: u32,
+    /// Where snapshots of emulated guests are kept; `None` = each guest boots.
+    pub snapshots: Option<&'a Cache>,
 }
 
 impl Plug {

@@ -14,6 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Longest time to wait for QEMU's answer to a QMP command.
 const ANSWERS: Duration = Duration::from_secs(10);
 
+/// Time between two looks at a snapshot that QEMU writes or reads.
+const LOOKS: Duration = Duration::from_millis(5);
+
 /// The reason that the record gives if an emulated machine has no statistics.
 pub const NOT_COUNTED: &str = "not counted: emulated";
 
@@ -54,6 +57,7 @@ struct Kvm {
 #[derive(Deserialize)]
 struct Status {
     running: bool,
+    status: String,
 }
 
 impl Monitor {
@@ -149,6 +153,41 @@ impl Monitor {
 
     pub fn pause(&mut self) -> io::Result<()> {
         self.execute::<Value>("stop", json!({})).map(drop)
+    }
+
+    /// Writes the state of the machine into a file. The guest is paused meanwhile, and runs afterwards, also if the file
+    /// could not be written.
+    pub fn save(&mut self, file: &Path) -> io::Result<()> {
+        self.pause()?;
+        let saved = self.save_paused(file);
+        self.go_on().and(saved)
+    }
+
+    fn save_paused(&mut self, file: &Path) -> io::Result<()> {
+        // QEMU limits the rate by default, to spare a network.
+        self.execute::<Value>("migrate-set-parameters", json!({ "max-bandwidth": u64::from(u32::MAX) * 1000 }))?;
+        self.execute::<Value>("migrate", json!({ "uri": format!("exec:cat > '{}'", file.display()) }))?;
+        loop {
+            let state: Value = self.execute("query-migrate", json!({}))?;
+            match state["status"].as_str().unwrap_or_default() {
+                "completed" => return Ok(()),
+                "failed" | "cancelled" => return Err(io::Error::other(format!("the migration ended: {state}"))),
+                _ => std::thread::sleep(LOOKS),
+            }
+        }
+    }
+
+    /// Reads the state of the machine from a file. QEMU was started with `-incoming defer`. The guest is paused
+    /// afterwards.
+    pub fn restore(&mut self, file: &Path) -> io::Result<()> {
+        // A machine that was moved announces its address on its network by packets, which nobody expects here.
+        self.execute::<Value>("migrate-set-parameters", json!({ "announce-rounds": 0 }))?;
+        self.execute::<Value>("migrate-incoming", json!({ "uri": format!("exec:cat '{}'", file.display()) }))?;
+        // QEMU ends if the file is not complete.
+        while self.execute::<Status>("query-status", json!({}))?.status == "inmigrate" {
+            std::thread::sleep(LOOKS);
+        }
+        Ok(())
     }
 
     pub fn quit(&mut self) -> io::Result<()> {

@@ -179,6 +179,7 @@ fn start(
         token,
         mode,
         agents: 2,
+        snapshots: prepared.snapshots.as_ref(),
     };
     Machine::start(order).map_err(failed)
 }

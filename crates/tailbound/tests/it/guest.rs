@@ -141,6 +141,7 @@ fn two_guests_answer_see_each_other_and_the_end_of_one_is_reported() {
             token: "t",
             mode: Mode::Agents,
             agents: 2,
+            snapshots: prepared.snapshots.as_ref(),
         };
         Machine::start(order).unwrap()
     };

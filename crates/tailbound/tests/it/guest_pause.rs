@@ -44,7 +44,7 @@ fn warnings<'a>(manifest: &'a Value, code: &str) -> Vec<&'a Value> {
 /// three trials.
 #[test]
 fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_there() {
-    let guests = Guests::new();
+    let guests = Guests::that_boot();
     let text = study("duration: 5 s, timeout: 5 s", "", "driver: udp\npath: bridge\nrepeat: 3")
         .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
     let child = guests.measuring(&text);
@@ -92,7 +92,7 @@ fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_ther
 /// Test of a guest that stays paused: the trial ends, and the error names the pause.
 #[test]
 fn a_guest_that_stays_paused_is_reported_as_paused() {
-    let guests = Guests::new();
+    let guests = Guests::that_boot();
     let text = study("duration: 6 s, timeout: 2 s", "", "driver: udp\npath: bridge")
         .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
     let child = guests.measuring(&text);

@@ -1,13 +1,13 @@
 //! Tests that run `tailbound` inside an emulated guest, for features that the kernel of this host may lack. The guest
 //! has Debian's real-time kernel, which `dev/setup vm` downloads.
 
+use crate::support::guests::{KERNEL, SNAPSHOTS};
 use crate::support::{Bench, exit_and_stderr, succeeded};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
 /// The programs and the file that a private Open vSwitch needs in the guest.
 const SWITCH: &str = "/usr/lib/openvswitch-switch/ovs-vswitchd,ovsdb-server,ovsdb-tool,ovs-vsctl,ovs-appctl,\
                       /usr/share/openvswitch/vswitch.ovsschema";
@@ -26,7 +26,7 @@ impl Guest {
     /// The command `tailbound guest WORD`, with a cache that all tests share, so that a kernel is unpacked only once.
     fn command(&self, word: &str) -> Command {
         let mut command = self.bench.tailbound();
-        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests"));
+        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")).env(SNAPSHOTS, "1");
         command.args(["guest", word, "--kernel", KERNEL, "--accelerator", "emulated"]);
         command
     }

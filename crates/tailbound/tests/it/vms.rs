@@ -151,7 +151,8 @@ fn the_studies_of_guests_measure_hosts_and_guests() {
     let range = "report.range={ from: 500 ms, to: 1500 ms }";
     // A tenth of the streams of the built-in study, which is the most that an emulated guest can receive.
     let load = "load=[[], [{ run: { udp-stream: { flows: 3, rate: 1 kHz } } }]]";
-    let (report, manifest) = run("vm-bridges", &["path=bridge", "measure.duration=2s", range, load]);
+    let (report, manifest) =
+        run("vm-bridges", &["path=bridge", "ends.pong.place.vcpus=1", "measure.duration=2s", range, load]);
     let conditions = report["conditions"].as_array().unwrap();
     assert_eq!(conditions.len(), 2);
     for condition in conditions {
@@ -184,7 +185,7 @@ fn waited_at_the_end(report: &Value, trial: usize) -> Vec<i64> {
 /// time-sharing threads of the middleware from their CPU until the task ends, but not threads of a higher priority.
 #[test]
 fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
-    let guests = Guests::new();
+    let guests = Guests::that_boot();
     let mut command = guests.tailbound();
     command.args(["guest", "run", "--kernel", KERNEL, "--accelerator", "emulated", "--vcpus", "2", "--out", "record"]);
     command.arg("child-threads");
@@ -196,6 +197,8 @@ fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
         "arrangement=[{ processes: 2, participants: 2, executors: 2 }]",
         "load=[[{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: '0' } }]]",
         "host={ real_time_throttling: off }",
+        // Recorded events patch the code of the kernel, after which a guest with several emulated CPUs may hang (QEMU 7.2).
+        "attribution=off",
     ] {
         command.args(["--set", setting]);
     }
@@ -264,7 +267,7 @@ fn guests_that_end_or_stop_and_a_controller_that_is_killed() {
 /// Test: a signal while guests boot ends the run; no trial begins, and nothing of the guests is left.
 #[test]
 fn a_signal_while_guests_boot_ends_them() {
-    let guests = Guests::new();
+    let guests = Guests::that_boot();
     let printed = fs::File::create(guests.bench.path("stderr")).unwrap();
     let text = study("slots: 10", "", "driver: udp\npath: bridge");
     let mut child = guests.run(&text).stdout(std::process::Stdio::null()).stderr(printed).spawn().unwrap();
@@ -286,7 +289,7 @@ fn a_signal_while_guests_boot_ends_them() {
 /// messages take up to a second and the trial stays valid.
 #[test]
 fn a_guest_that_stood_still_has_late_messages_and_a_clock_that_went_on() {
-    let guests = Guests::new();
+    let guests = Guests::that_boot();
     let child = guests.measuring(&study("duration: 10 s, timeout: 5 s", "", "driver: udp\npath: bridge"));
     let pong = guests.of_end("pong");
     // Twice: on a busy machine the first stop may come before the first slot.
@@ -312,7 +315,7 @@ fn a_guest_that_stood_still_has_late_messages_and_a_clock_that_went_on() {
 #[test]
 fn a_clock_that_is_slewed_or_stepped_inside_a_guest_is_found() {
     const PPM: f64 = 400.0;
-    let guests = Guests::new();
+    let guests = Guests::that_boot();
     let text = study("duration: 8 s, timeout: 5 s", "", "driver: { udp: { timestamps: on } }\npath: bridge\nrepeat: 3");
     let child = guests.measuring(&text);
     let directory =

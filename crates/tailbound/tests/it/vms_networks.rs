@@ -2,7 +2,7 @@
 //! card itself. The other end is on a host behind the card, which ssh reaches over the same card at the same time.
 
 use crate::support::exit_and_stderr;
-use crate::support::guests::KERNEL;
+use crate::support::guests::{KERNEL, SNAPSHOTS};
 use crate::support::host::{no_journal, signal};
 use crate::support::output_of;
 use crate::support::ssh::TwoHosts;
@@ -58,6 +58,7 @@ impl Network {
         let scratch = self.hosts.bench.path("scratch");
         fs::create_dir_all(&scratch).unwrap();
         command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")).env("TMPDIR", scratch);
+        command.env(SNAPSHOTS, "1");
         command
     }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::{
-    Cache, Card, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared, prepare,
+    Cache, Card, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, Prepared, prepare,
 };
 use tailbound_host::journal::EntryId;
 use tailbound_host::own_program;
@@ -209,6 +209,7 @@ fn start(one: &Wanted<'_>, reach: &mut Reach<'_>) -> Result<(Guest, Vec<Fact>, O
         nics: nic.into_iter().collect(),
         token: &token,
         agents: agents(reach.lab, spec),
+        snapshots: prepared.snapshots.as_ref(),
         mode: Mode::Agents,
     });
     let _ = tailbound_host::scheduling::set_affinity(0, &CpuList(own.into_iter().collect()));
@@ -222,7 +223,7 @@ fn start(one: &Wanted<'_>, reach: &mut Reach<'_>) -> Result<(Guest, Vec<Fact>, O
     tracing::info!(guest = spec.name, pid = machine.process().pid, kvm = prepared.kvm, "guest started");
     let undo = Undo::EndProcess { process: machine.process(), what: format!("QEMU of guest {}", spec.name), token };
     context.journal.update(entry, undo).map_err(|e| failed(e.to_string()))?;
-    let facts = facts(spec, &prepared, machine.threads(), device);
+    let facts = facts(spec, &prepared, &machine, device);
     let emulated = (!prepared.kvm).then(|| format!("the virtual CPUs of guest {} are emulated", spec.name));
     let console = context.logs.join(format!("console-{}.log", spec.name));
     Ok((Guest { machine, entry, address, console }, facts, emulated))
@@ -266,7 +267,8 @@ fn plugged(plug: Plug, spec: &VmSpec) -> io::Result<tailbound_guest::Plug> {
 
 /// Facts about a guest that are known on this host. `device` is a network card of this host that is passed to the
 /// guest.
-fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread], device: Option<String>) -> Vec<Fact> {
+fn facts(spec: &VmSpec, prepared: &Prepared, machine: &Machine, device: Option<String>) -> Vec<Fact> {
+    let threads = machine.threads();
     let fact = |key: String, value: String, source: &str| Fact {
         key: format!("guest.{key}"),
         value: FactValue::Text(value),
@@ -283,6 +285,10 @@ fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread], device: 
         fact("huge_pages".into(), word(spec.huge_pages), "the study"),
         fact("lock_memory".into(), word(spec.lock_memory), "the study"),
     ];
+    if machine.restored() {
+        let value = "restored from a snapshot: its real-time clock is late by the age of the snapshot";
+        facts.push(fact("start".into(), value.into(), "the environment variable TAILBOUND_GUEST_SNAPSHOTS"));
+    }
     facts.push(match prepared.kvm {
         true => fact("exits".into(), "counted in each trial".into(), "query-stats of QEMU"),
         false => fact("exits".into(), NOT_COUNTED.into(), "query-kvm of QEMU"),

@@ -10,13 +10,24 @@ use std::process::{Child, Command};
 
 pub const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
 
+/// Environment variable that lets guests start from a snapshot: the first guest with the same devices and files boots,
+/// and the others start from its state.
+pub const SNAPSHOTS: &str = "TAILBOUND_GUEST_SNAPSHOTS";
+
 pub struct Guests {
     pub bench: Bench,
+    boot: bool,
 }
 
 impl Guests {
     pub fn new() -> Guests {
-        Guests { bench: Bench::new() }
+        Guests { bench: Bench::new(), boot: false }
+    }
+
+    /// Guests that boot, for tests of boots and of clocks: the clock of a restored guest goes on from the time of the
+    /// snapshot.
+    pub fn that_boot() -> Guests {
+        Guests { bench: Bench::new(), boot: true }
     }
 
     /// The binary under test, with a cache that all tests share, so that a kernel is unpacked only once, and with the
@@ -26,6 +37,9 @@ impl Guests {
         let scratch = self.bench.path("scratch");
         fs::create_dir_all(&scratch).unwrap();
         command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")).env("TMPDIR", scratch);
+        if !self.boot {
+            command.env(SNAPSHOTS, "1");
+        }
         command
     }
 
