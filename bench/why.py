@@ -40,6 +40,7 @@ def options():
     p.add_argument("--drivers", default=",".join(DRIVERS))
     p.add_argument("--only", help="kinds to plant, with commas")
     p.add_argument("--attribution", default="on", help="value of the study key")
+    p.add_argument("--rate", type=int, default=500, help="messages per second")
     p.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="passed on to `tailbound run`, e.g. payload='16 KiB'")
     p.add_argument("--short", action="store_true")
     p.add_argument("--busy", action="store_true")
@@ -147,7 +148,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="why-", ignore_cleanup_errors=True) as folder:
         busy = Busy(Path(folder)) if given.busy else None
         try:
-            with Stage(given.binary.resolve(), Path(folder), given.user) as stage:
+            with Stage(given.binary.resolve(), Path(folder), given.user, given.rate) as stage:
                 judged, facts = run_all(given, stage)
         finally:
             if busy:
@@ -163,7 +164,7 @@ def main():
         given.out.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(given.binary.read_bytes()).hexdigest()
         result = {"seed": given.seed, "binary_sha256": digest, "kernel": platform.release(), "user": given.user, "busy": given.busy,
-                  "attribution": given.attribution, "set": given.set, "seconds": round(time.monotonic() - began, 1), **found, "runs": facts,
+                  "attribution": given.attribution, "rate_hz": given.rate, "set": given.set, "seconds": round(time.monotonic() - began, 1), **found, "runs": facts,
                   "items": [line(*pair) for pair in judged]}
         (given.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
         (given.out / "result.md").write_text(table + "\n")

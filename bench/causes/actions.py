@@ -7,7 +7,6 @@ from .kinds import SPARE
 STOP, CONT, CHLD = int(signal.SIGSTOP), int(signal.SIGCONT), int(signal.SIGCHLD)
 # A limit of CPU time is noticed at the next tick of the scheduler, up to this much later.
 TICK_NS = 5_000_000
-PERIOD_NS = 2_000_000
 
 
 @dataclass
@@ -89,7 +88,7 @@ class Actions:
     def slow_bridge(self, item, end, cpu):
         tc, port = self.path_port(item)
         # The bucket of the slow rate lets one more packet pass.
-        return [Part("write", [tc.pipe, *tc.block(port)], longer=2 * PERIOD_NS)]
+        return [Part("write", [tc.pipe, *tc.block(port)], longer=2 * self.stage.period_ns)]
 
     def dropping_bridge(self, item, end, cpu):
         tc, port = self.path_port(item)

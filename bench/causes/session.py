@@ -12,7 +12,6 @@ from .actions import Actions
 from .kinds import BRIDGE, HELD, KINDS, REAL_TIME, SPARE, SWITCH
 from .stage import start_plant
 
-RATE_HZ, PERIOD_NS = 500, 2_000_000
 TIMEOUT_S = 3
 CPUS = {"ping": 0, "pong": 1}
 # Time before and after a decoy in which its program may have a CPU.
@@ -57,11 +56,11 @@ class Outcome:
     notes: list
 
 
-def study(run, seconds, attribution):
+def study(run, seconds, attribution, rate_hz):
     path, place = PATHS.get(run.layout, ("loopback", "process"))
     reliable = "" if run.driver in ("udp", HELD) else "qos: { reliability: reliable, history: keep-all }\n"
     fifo = "scheduling: { policy: fifo, priority: 50 }\n" if run.layout == REAL_TIME else ""
-    return STUDY.format(seconds=seconds, timeout=TIMEOUT_S, rate=RATE_HZ, driver=run.driver, qos=reliable, path=path, place=place,
+    return STUDY.format(seconds=seconds, timeout=TIMEOUT_S, rate=rate_hz, driver=run.driver, qos=reliable, path=path, place=place,
                         ping=0, pong=0 if run.layout == SPARE else 1, scheduling=fifo, attribution=attribution)
 
 
@@ -86,7 +85,7 @@ class Session:
     def start(self, pids):
         """Starts Tailbound and waits until its messages flow. `pids` gets the process ids of the ends."""
         seconds = int(self.run.length_ns / 1e9) + 2
-        (self.folder / "latency.yaml").write_text(study(self.run, seconds, self.attribution))
+        (self.folder / "latency.yaml").write_text(study(self.run, seconds, self.attribution, self.stage.rate_hz))
         if self.stage.user is not None:
             os.chown(self.folder, self.stage.user, self.stage.user)
         environment = {**os.environ, "TAILBOUND_STATE_DIR": str(self.folder / "state"), "HOME": str(self.folder),
@@ -108,7 +107,7 @@ class Session:
             if self.run.layout == REAL_TIME:
                 group.real_time_limit()
             group.join(pids[end])
-        target.wait_for(lambda: target.is_sending(pids["ping"], RATE_HZ), 60, self.controller)
+        target.wait_for(lambda: target.is_sending(pids["ping"], self.stage.rate_hz), 60, self.controller)
 
     def helper(self, place):
         """The helper program at a place: `main`, `flood` (its own network namespace), or a group's name."""
@@ -138,14 +137,14 @@ class Session:
     def plant(self, pids):
         """Gives all commands to the helpers and waits for their logs."""
         actions = Actions(self, pids)
-        phase = target.phase(pids["ping"], PERIOD_NS)
+        phase = target.phase(pids["ping"], self.stage.period_ns)
         planned = [(item, actions.of(item)) for item in self.run.items]
         # Not before the warm-up of 1 s has ended; the messages have flowed for at least 0.2 s.
         start = time.monotonic_ns() + 900_000_000
         for item, parts in planned:
             begin = start + item.begin_ns
             if item.kind.endswith("_between") and phase is not None:
-                begin += (phase + 700_000 - begin) % PERIOD_NS
+                begin += (phase + 700_000 - begin) % self.stage.period_ns
             for number, part in enumerate(parts):
                 fields = [f"{item.id}.{number}", part.operation, begin + part.after, part.duration(item.size_ns), *part.arguments]
                 self.helper(part.place).stdin.write("\t".join(map(str, fields)).replace("\n", "\\n") + "\n")

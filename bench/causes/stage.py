@@ -50,10 +50,11 @@ def start_plant(program, group=None):
 
 @dataclass
 class Stage:
-    """Everything that outlives a run. `user`: numeric id of the user as which Tailbound runs; None = this user."""
+    """Everything that outlives a run. `user`: numeric id of the user as which Tailbound runs; None = this user; `rate_hz`: messages per second."""
     binary: Path
     folder: Path
     user: int | None = None
+    rate_hz: int = 500
     plant: Path = None
     ends: dict = field(default_factory=dict)
     hogs: dict = field(default_factory=dict)
@@ -64,6 +65,10 @@ class Stage:
     program: Path = None
     orders: Path = None
     frame_ns: int = 0
+
+    @property
+    def period_ns(self):
+        return 1_000_000_000 // self.rate_hz
 
     def __enter__(self):
         self.undo = ExitStack()

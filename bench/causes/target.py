@@ -66,9 +66,9 @@ def is_sending(pid, rate_hz):
     return all(rate_hz / 13 < b - a < rate_hz for a, b in zip(counts, counts[1:]))
 
 
-def phase(pid, period_ns, seconds=0.06):
+def phase(pid, period_ns):
     """The time within a period at which the main thread of the ping wakes, seen from outside by its number of turns."""
-    seen, count, end = [], turns(pid), time.monotonic() + seconds
+    seen, count, end = [], turns(pid), time.monotonic() + max(0.06, 5e-9 * period_ns)
     while time.monotonic() < end:
         now, new = time.monotonic_ns(), turns(pid)
         if new != count:
