@@ -8,6 +8,10 @@ use crate::why::way::Step;
 use tailbound_document::Evidence;
 use tailbound_model::{Metric, SleepState};
 
+/// A thread that polls takes a message at most this time after another thread of its end has put it where it is taken,
+/// if it runs, ns.
+const HANDED_OVER_NS: i64 = 100_000;
+
 /// A time span of a message, and what the thread that carried the message did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -25,6 +29,10 @@ pub(crate) struct Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
     Ran {
+        cpu: u32,
+    },
+    /// The thread ran and asked for the message again and again, before the message had arrived.
+    Polled {
         cpu: u32,
     },
     /// The thread ran and read other datagrams, while the message was in the socket.
@@ -68,7 +76,17 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
         Metric::SendLateness => threads.main_of(leg.end),
         _ => taker(leg, timeline, threads),
     };
-    let way = follow(thread, timeline, threads, (leg.from_ns, leg.to_ns), call_of(leg, thread, threads));
+    let poller = thread.filter(|_| threads.poll() && is_on_the_way(leg));
+    let carrier = poller.and_then(|poller| carrier(poller, leg, timeline, threads));
+    let way = match carrier {
+        Some((at_ns, carrier)) => {
+            let mut way = follow(poller, timeline, threads, (at_ns, leg.to_ns), None);
+            way.extend(follow(Some(carrier), timeline, threads, (leg.from_ns, at_ns), None));
+            way
+        }
+        None => follow(thread, timeline, threads, (leg.from_ns, leg.to_ns), call_of(leg, thread, threads)),
+    };
+    let polled = |stretch: &Stretch| carrier.is_none() && Some(stretch.thread) == poller;
     let mut pieces = Vec::new();
     let mut from = leg.to_ns;
     for stretch in way {
@@ -82,18 +100,23 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
             what,
         };
         match stretch.what {
+            What::Ran { cpu } if polled(&stretch) => {
+                pieces.extend(without_message(piece(Doing::Polled { cpu }), None, leg, timeline, threads));
+            }
             What::Ran { cpu } => pieces.push(owned(piece(Doing::Ran { cpu }), leg, threads)),
             What::Waited { cpu, evidence, limited } => {
                 pieces.push(owned(piece(Doing::Waited { cpu, evidence, limited }), leg, threads));
             }
             What::Locked { by } => pieces.push(owned(piece(Doing::Locked { by }), leg, threads)),
-            What::Slept(state) => pieces.extend(slept(piece(Doing::Slept(state)), state, leg, timeline, threads)),
+            What::Slept(state) => {
+                pieces.extend(without_message(piece(Doing::Slept(state)), state, leg, timeline, threads))
+            }
         }
     }
     if leg.from_ns < from {
         let unknown =
             Piece { from_ns: leg.from_ns, to_ns: from, leg: leg.metric, end: leg.end, thread: 0, what: Doing::Unknown };
-        pieces.extend(slept(unknown, None, leg, timeline, threads));
+        pieces.extend(without_message(unknown, None, leg, timeline, threads));
     }
     pieces
 }
@@ -141,12 +164,31 @@ pub(crate) fn follow(
     thread.map(|thread| back(timeline, thread, span, call, &known)).unwrap_or_default()
 }
 
-/// Divides a time span in which the thread that took the message slept: while a send call of the other end lasts, the
-/// caller has the message; after that, it is on its way.
-fn slept(piece: Piece, state: Option<SleepState>, leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
-    let on_the_way = matches!(leg.metric, Metric::Out | Metric::Back | Metric::RoundTrip);
+/// Whether the message of a leg is on its way from one end to the other.
+fn is_on_the_way(leg: &Leg) -> bool {
+    matches!(leg.metric, Metric::Out | Metric::Back | Metric::RoundTrip)
+}
+
+/// The thread that gave the message to `poller`, which asks for it again and again, and the time at which it had last run:
+/// the last other thread of the end that ran just before the leg ended. Without one, `poller` reads the socket itself.
+fn carrier(poller: i32, leg: &Leg, timeline: &Timeline, threads: &Threads) -> Option<(i64, i32)> {
+    let others = threads.of_end(leg.end).filter(|tid| *tid != poller);
+    let ran = others.filter_map(|tid| Some((timeline.ran_until(tid, leg.to_ns)?, tid)));
+    ran.filter(|(at_ns, _)| *at_ns > leg.from_ns.max(leg.to_ns - HANDED_OVER_NS)).max()
+}
+
+/// Divides a time span in which the thread that took the message did not have it yet: while a send call of the other end
+/// lasts, the caller has the message; after that, it is on its way.
+fn without_message(
+    piece: Piece,
+    state: Option<SleepState>,
+    leg: &Leg,
+    timeline: &Timeline,
+    threads: &Threads,
+) -> Vec<Piece> {
     let rest = match piece.what {
-        _ if on_the_way => Doing::SleptForMessage(state),
+        Doing::Polled { .. } => piece.what,
+        _ if is_on_the_way(leg) => Doing::SleptForMessage(state),
         other => other,
     };
     let Some((begun, ended, caller)) = leg.call else { return vec![Piece { what: rest, ..piece }] };
@@ -182,7 +224,9 @@ fn slept(piece: Piece, state: Option<SleepState>, leg: &Leg, timeline: &Timeline
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{CpuList, SwitchScope, Switches};
+    use crate::why::other_clock::Pong;
+    use tailbound_document::{Thread, ThreadReport};
+    use tailbound_model::{CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
     /// Test: the agent of the ping records whole CPUs, and the agent of the pong its own threads alone.
     #[test]
@@ -193,5 +237,53 @@ mod tests {
         let (leg, what) = (Metric::Out, Doing::SleptForMessage(None));
         let hidden = |end| Piece { from_ns: 0, to_ns: 500, leg, end, thread: 20, what }.is_hidden(&timeline);
         assert_eq!(["ping", "pong"].map(hidden), [false, true]);
+    }
+
+    const POLLER: i32 = 20;
+    const CARRIER: i32 = 21;
+
+    /// The pieces of the way out, from 0 to 500: the pong's thread 20 polls on CPU 1. `other`: events of other threads.
+    fn polled(other: &[(i64, u32, SwitchKind)]) -> Vec<(i64, i64, i32, Doing)> {
+        let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
+        let first = (-50, 1, switch(0, POLLER));
+        let mut events: Vec<SwitchEvent> = [first]
+            .iter()
+            .chain(other)
+            .map(|(at_ns, cpu, what)| SwitchEvent { at_ns: *at_ns, cpu: *cpu, what: *what })
+            .collect();
+        events.sort_by_key(|e| e.at_ns);
+        let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
+        let ends = vec!["ping".to_owned(), "pong".to_owned()];
+        let seen = [Switches { ends, scope, wakes: true, events, ..Switches::default() }];
+        let timeline = Timeline::of(&seen, (-100, 1_000));
+        let thread = |tid| Thread { tid, ..Thread::default() };
+        let table = ThreadReport {
+            ends: vec!["pong".to_owned()],
+            before: vec![thread(POLLER), thread(CARRIER)],
+            ..ThreadReport::default()
+        };
+        let tables = [table];
+        let threads = Threads::of(&tables, 0, &seen, &Pong::SameClock).that_poll(true);
+        let leg = Leg { metric: Metric::Out, end: "pong", from_ns: 0, to_ns: 500, call: None, thread: Some(POLLER) };
+        of_leg(&leg, &timeline, &threads).iter().map(|p| (p.from_ns, p.to_ns, p.thread, p.what)).collect()
+    }
+
+    #[test]
+    fn a_thread_that_polls_does_not_have_the_message_yet() {
+        assert_eq!(polled(&[]), [(0, 500, POLLER, Doing::Polled { cpu: 1 })]);
+    }
+
+    #[test]
+    fn the_thread_that_gave_the_message_to_one_that_polls_is_followed() {
+        let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
+        let wake = SwitchKind::Wake { thread: CARRIER, by: 0, interrupt: true, packet: true, limit: None };
+        let found = polled(&[(300, 0, wake), (400, 0, switch(99, CARRIER)), (480, 0, switch(CARRIER, 0))]);
+        let expected = [
+            (480, 500, POLLER, Doing::Ran { cpu: 1 }),
+            (400, 480, CARRIER, Doing::Ran { cpu: 0 }),
+            (300, 400, CARRIER, Doing::Waited { cpu: 0, evidence: Evidence::Seen, limited: None }),
+        ];
+        assert_eq!(found[..3], expected, "{found:?}");
+        assert!(found[3..].iter().all(|(.., what)| matches!(what, Doing::SleptForMessage(_))), "{found:?}");
     }
 }

@@ -8,6 +8,7 @@
 mod course;
 mod delays;
 mod drops;
+mod guest;
 mod hops;
 mod interruptions;
 mod ledger;
@@ -35,6 +36,7 @@ use crate::clocks::Clocks;
 use crate::parallel;
 use crate::pass_error::PassError;
 use crate::why::drops::Drops;
+use crate::why::guest::Guest;
 use crate::why::ledger::{Entry, Ledger, Timelines, Usual};
 use crate::why::other_clock::{Pong, View, is_of_ping, kernel_cpu};
 use crate::why::share::Circumstances;
@@ -43,7 +45,7 @@ use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
-use tailbound_model::{Attribution, SwitchScope, Switches};
+use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockLine, Incident, Misses};
 
@@ -69,6 +71,10 @@ pub(crate) struct TrialFacts {
     rows: Vec<Range<u64>>,
     /// Recorded events, or the reason why there are none.
     seen: Result<Vec<Switches>, String>,
+    /// The guest in which an end runs, if the other end runs on its host.
+    guest: Option<Guest>,
+    /// Whether the threads that receive messages poll.
+    poll: bool,
 }
 
 /// An incident with the entries of its ledger.
@@ -154,7 +160,11 @@ fn facts_of(
             stamps::read(record, trial, &wanted, pong.is_followed(), &Drops::of(&view.seen))?
         }
     };
-    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen })
+    let guest = Guest::of(&record.manifest, trial, &pong);
+    let plan = &record.manifest.plan;
+    let planned = plan.trials.iter().find(|t| t.id == trial).and_then(|t| plan.conditions.get(t.condition));
+    let poll = planned.is_some_and(|condition| condition.spec.measure.receive() == ReceiveMode::Spin);
+    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll })
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -196,6 +206,24 @@ impl TrialFacts {
     /// All events and times in the clock of the ping, if those of the pong are converted with this line.
     fn view(&self, line: Option<&ClockLine>) -> View<'_> {
         Pong::view(line, self.seen.as_deref().unwrap_or_default(), &self.read.messages)
+    }
+
+    /// The threads of the trial, with those that run the guest of an end.
+    fn threads<'a>(&'a self, tables: &'a [ThreadReport], view: &'a View) -> Threads<'a> {
+        let threads = Threads::of(tables, self.trial, &view.seen, &self.pong).that_poll(self.poll);
+        match &self.guest {
+            Some(guest) => threads.with_names(&guest.names),
+            None => threads,
+        }
+    }
+
+    fn circumstances<'a>(
+        &'a self,
+        threads: &'a Threads<'a>,
+        view: &'a View,
+        incidents: &'a [(i64, i64)],
+    ) -> Circumstances<'a> {
+        Circumstances { threads, seen: &view.seen, incidents, guest: self.guest.as_ref() }
     }
 }
 
@@ -241,8 +269,8 @@ fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &
     let lines = facts.pong.extremes(spans.iter().flat_map(|(begin, end)| [*begin, *end]));
     let other = |line: &ClockLine| {
         let view = facts.view(Some(line));
-        let threads = Threads::of(threads, facts.trial, &view.seen, &facts.pong);
-        let known = Circumstances { threads: &threads, seen: &view.seen, incidents: spans };
+        let threads = facts.threads(threads, &view);
+        let known = facts.circumstances(&threads, &view, spans);
         of(&Sight::of(sight.found, &view, known))
     };
     let others: Vec<Vec<Ledger>> = lines.iter().map(other).collect();
@@ -257,9 +285,9 @@ fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &
 fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Vec<Explained> {
     let Some(found) = &facts.found else { return Vec::new() };
     let view = facts.view(facts.pong.middle().as_ref());
-    let threads = Threads::of(tables, facts.trial, &view.seen, &facts.pong);
+    let threads = facts.threads(tables, &view);
     let spans: Vec<(i64, i64)> = found.found.worst.iter().map(|i| (i.begin_ns, i.end_ns)).collect();
-    let known = Circumstances { threads: &threads, seen: &view.seen, incidents: &spans };
+    let known = facts.circumstances(&threads, &view, &spans);
     let sight = Sight::of(found, &view, known);
     let t0_ns = record.manifest.trials.iter().find(|t| t.id == facts.trial).and_then(|t| t.t0_ns);
     // No trial has more of the incidents that are described.

@@ -144,7 +144,7 @@ fn converted(seen: &Switches, line: &ClockLine) -> Switches {
     if let SwitchScope::Cpus(cpus) = &mut seen.scope {
         *cpus = CpuList(cpus.0.iter().copied().map(cpu_of_pong).collect());
     }
-    seen.events.iter_mut().for_each(of_pong);
+    seen.events.iter_mut().chain(seen.away.iter_mut().map(|away| &mut away.event)).for_each(of_pong);
     seen.tasks = seen.tasks.into_iter().map(|(thread, task)| (id_of_pong(thread), task)).collect();
     for series in &mut seen.counters {
         if let Some(thread) = series.of.strip_prefix("thread ").and_then(|id| id.parse().ok()) {

@@ -87,7 +87,8 @@ fn in_socket(piece: Piece, leg: &Leg, timeline: &Timeline) -> Vec<Piece> {
     match piece.what {
         // The message waited for the thread.
         Doing::SleptForMessage(state) => vec![Piece { what: Doing::Slept(state), ..piece }],
-        Doing::Ran { cpu } => {
+        Doing::Ran { cpu } | Doing::Polled { cpu } => {
+            let piece = Piece { what: Doing::Ran { cpu }, ..piece };
             let Some(at) = timeline.hops.read_another(piece.thread, (leg.from_ns, leg.to_ns)) else {
                 return vec![piece];
             };

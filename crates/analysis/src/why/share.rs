@@ -1,6 +1,7 @@
 //! Parts of a delay with their causes, and what is known about a trial.
 
 use crate::why::course::Piece;
+use crate::why::guest::Guest;
 use crate::why::threads::Threads;
 use tailbound_document::{CauseWord, CausedBy, Evidence};
 use tailbound_model::{Counter, CounterMove, CounterSeries, Metric, Switches};
@@ -34,6 +35,8 @@ pub(crate) struct Circumstances<'a> {
     pub seen: &'a [Switches],
     /// Begin and end of the incidents of the trial, monotonic ns.
     pub incidents: &'a [(i64, i64)],
+    /// The guest in which an end runs, if its threads on the host are recorded.
+    pub guest: Option<&'a Guest>,
 }
 
 impl<'a> Circumstances<'a> {

@@ -1,10 +1,11 @@
 //! Causes of the time spans of a message: who had the CPU, who stopped the thread, or where the message was.
 
 use crate::why::course::{Doing, Piece};
+use crate::why::guest::Kept;
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Key, Share, key, whole};
 use crate::why::steal::divided;
-use crate::why::timeline::Timeline;
+use crate::why::timeline::{Idle, Timeline};
 use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
 use crate::why::way::{Place, Step};
@@ -13,6 +14,36 @@ use tailbound_model::SleepState;
 
 /// The causes of one time span. A part of the span without any cause has no share.
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
+    let Some(guest) = known.guest else { return of_ends(piece, timeline, known) };
+    let mut shares = Vec::new();
+    let mut at = piece.from_ns;
+    for kept in guest.kept(piece, timeline) {
+        shares.extend(of_ends(&Piece { from_ns: at, to_ns: kept.from_ns, ..*piece }, timeline, known));
+        of_guest(piece, kept, timeline, known, &mut shares);
+        at = kept.to_ns;
+    }
+    shares.extend(of_ends(&Piece { from_ns: at, ..*piece }, timeline, known));
+    shares
+}
+
+/// The causes of a time in which a thread of the host kept the guest of an end from working.
+fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
+    let Kept { from_ns, to_ns, thread, idle, evidence } = kept;
+    let end = known.guest.map_or(piece.end, |guest| guest.end);
+    let part = Piece { from_ns, to_ns, end, thread, ..*piece };
+    let hypervisor = known.guest.map(|guest| guest.hypervisor());
+    match idle {
+        Idle::Ready { cpu, limit } => {
+            let limited = limit.map(|limit| Limited { limit, until_ns: timeline.freed(cpu, from_ns, to_ns) });
+            of_part(&Piece { what: Doing::Waited { cpu, evidence, limited }, ..part }, timeline, known, shares);
+        }
+        Idle::Stopped => shares.push(whole(&part, CauseWord::Stopped, None, hypervisor, evidence)),
+        Idle::Frozen => shares.push(whole(&part, CauseWord::Frozen, None, hypervisor, evidence)),
+    }
+}
+
+/// The causes of one time span, as far as the recorded events of the ends show them.
+fn of_ends(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let mut shares = Vec::new();
     let hidden = piece.is_hidden(timeline);
     for (from_ns, to_ns, stopped) in split_by_stops(piece, timeline, known) {
@@ -30,6 +61,7 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
     match part.what {
         Doing::Ran { cpu } => ran(part, (cpu, CauseWord::OwnWork), timeline, known, shares),
         Doing::ReadOthers { cpu } => ran(part, (cpu, CauseWord::SocketQueue), timeline, known, shares),
+        Doing::Polled { cpu } => polled(part, cpu, timeline, known, shares),
         Doing::Passed(step) => shares.push(passed(part, step, timeline, known)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
@@ -100,6 +132,17 @@ fn ran(
     }
 }
 
+/// The causes of a time in which a thread asked for a message that had not arrived: what interrupted the thread may have
+/// kept the message, too; in the rest of the time the message was on its way.
+fn polled(part: &Piece, cpu: u32, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
+    let first = shares.len();
+    ran(part, (cpu, CauseWord::Network), timeline, known, shares);
+    for share in shares[first..].iter_mut().filter(|share| share.key.cause == CauseWord::Network) {
+        (share.key.thread, share.key.cpu) = (None, None);
+        share.evidence = share.evidence.max(Evidence::Inferred);
+    }
+}
+
 /// The cause of a time in which the kernel had the message.
 fn passed(part: &Piece, step: Step, timeline: &Timeline, known: &Circumstances) -> Share {
     let by = |name: String| Some(CausedBy { name, process: None, tid: None, policy: None });
@@ -144,7 +187,7 @@ fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
 /// Divides a time span of a thread that did not run by the times in which its process was stopped or frozen.
 fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Option<Halt>)> {
     let mut halts = match piece.what {
-        Doing::Ran { .. } | Doing::ReadOthers { .. } | Doing::Passed(_) => Vec::new(),
+        Doing::Ran { .. } | Doing::ReadOthers { .. } | Doing::Polled { .. } | Doing::Passed(_) => Vec::new(),
         _ => halts(piece, timeline, known),
     };
     halts.sort_unstable();
@@ -222,7 +265,7 @@ mod tests {
         let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
         let mut shares = Vec::new();
         let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         ran(&piece, (1, CauseWord::OwnWork), &timeline, &known, &mut shares);
         let mut sums: BTreeMap<CauseWord, (i64, i64)> = BTreeMap::new();
         for share in shares {

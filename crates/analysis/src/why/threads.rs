@@ -19,6 +19,9 @@ pub(crate) struct Threads<'a> {
     others: BTreeMap<i32, &'a Task>,
     /// The CPUs on which threads of the ends may run, each with the only end that has such a thread.
     cpus: BTreeMap<u32, Option<&'static str>>,
+    /// Names of threads that say more than the kernel's.
+    names: BTreeMap<i32, String>,
+    poll: bool,
 }
 
 impl<'a> Threads<'a> {
@@ -45,6 +48,21 @@ impl<'a> Threads<'a> {
             }
         }
         threads
+    }
+
+    /// The same threads; those with these ids have these names.
+    pub fn with_names(self, names: &BTreeMap<i32, String>) -> Threads<'a> {
+        Threads { names: names.clone(), ..self }
+    }
+
+    /// The same threads; `poll`: whether those that receive messages poll, and do not sleep until a message comes.
+    pub fn that_poll(self, poll: bool) -> Threads<'a> {
+        Threads { poll, ..self }
+    }
+
+    /// Whether the threads that receive messages poll.
+    pub fn poll(&self) -> bool {
+        self.poll
     }
 
     /// The end whose threads may run on this CPU, if no thread of the other end may.
@@ -79,7 +97,7 @@ impl<'a> Threads<'a> {
     }
 
     pub fn name(&self, tid: i32) -> Option<String> {
-        let own = self.ends.get(&tid).map(|(_, thread, _)| thread.name.clone());
+        let own = self.ends.get(&tid).map(|(_, thread, _)| thread.name.clone()).or(self.names.get(&tid).cloned());
         own.or_else(|| self.others.get(&tid).map(|task| task.name.clone()))
     }
 

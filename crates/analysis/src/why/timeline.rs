@@ -31,6 +31,17 @@ pub(crate) enum Left {
     Asleep(Option<SleepState>),
 }
 
+/// Why a thread did not run although it had work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// The thread was ready and waited for this CPU; with the limit that kept it from running, if there was one.
+    Ready { cpu: u32, limit: Option<CpuLimit> },
+    /// The process of the thread was stopped.
+    Stopped,
+    /// The control group of the thread was frozen.
+    Frozen,
+}
+
 /// A wake-up of a thread that an agent recorded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wake {
@@ -118,7 +129,32 @@ impl Timeline {
         }
         events.sort_by_key(|e| e.at_ns);
         events.into_iter().for_each(|event| timeline.push(event));
+        seen.iter().flat_map(|s| away(s, begin_ns)).for_each(|event| timeline.was_away(event));
         timeline
+    }
+
+    /// Adds the event, before the timeline, since which a thread had no CPU when the timeline began.
+    fn was_away(&mut self, event: SwitchEvent) {
+        let SwitchEvent { at_ns, what, .. } = event;
+        let (thread, state) = match what {
+            SwitchKind::Switch { out, preempted: true, limit, .. } => (out, State::Preempted(limit)),
+            SwitchKind::Switch { out, state, .. } => (out, State::Asleep(state)),
+            SwitchKind::Out { thread, preempted: true } => (thread, State::Preempted(None)),
+            SwitchKind::Wake { thread, by, interrupt, packet, limit } => {
+                let wake = Wake { at_ns, by: (!interrupt).then_some(by), packet, limit };
+                let wakes = self.wakes.entry(thread).or_default();
+                // Two agents of a host record the same event.
+                if wakes.first().is_none_or(|first| first.at_ns > at_ns) {
+                    wakes.insert(0, wake);
+                }
+                (thread, State::Asleep(None))
+            }
+            _ => return,
+        };
+        let events = self.threads.entry(thread).or_default();
+        if events.first().is_none_or(|(first_ns, _)| *first_ns > self.begin_ns) {
+            events.insert(0, (at_ns, state));
+        }
     }
 
     /// True if events were recorded for the whole time between two times.
@@ -221,6 +257,16 @@ impl Timeline {
         }
     }
 
+    /// The last time before the time `at`, or `at` itself, at which `thread` ran.
+    pub fn ran_until(&self, thread: i32, at: i64) -> Option<i64> {
+        let events = self.threads.get(&thread)?;
+        let before = &events[..events.partition_point(|(t, _)| *t < at)];
+        match before.last()? {
+            (_, State::On(_)) => Some(at),
+            (left, _) => Some(*left),
+        }
+    }
+
     /// For a thread that got a CPU at the time `came`: the time at which it had left a CPU before, and why. A thread
     /// that left its CPU before the beginning of the timeline counts as asleep.
     pub fn left(&self, thread: i32, came: i64) -> (i64, Left) {
@@ -272,6 +318,36 @@ impl Timeline {
             self.woken(thread, left, came).map_or(came, |wake| wake.at_ns)
         };
         spans.map(|(n, (left, _))| (*left, until(n, *left))).collect()
+    }
+
+    /// The times between two times in which `thread` was ready to run and had no CPU, cut off at these times.
+    pub fn kept_ready(&self, thread: i32, from_ns: i64, to_ns: i64) -> Vec<(i64, i64, Idle)> {
+        let Some(events) = self.threads.get(&thread) else { return Vec::new() };
+        // A thread that comes first slept before: had it been ready, it would be known.
+        let slept = (self.begin_ns, State::Asleep(None));
+        let comes = matches!(events.first(), Some((at, State::On(_))) if *at > self.begin_ns);
+        let events: Vec<(i64, State)> = comes.then_some(slept).into_iter().chain(events.iter().copied()).collect();
+        let first = events.partition_point(|(at, _)| *at <= from_ns).saturating_sub(1);
+        let mut found = Vec::new();
+        for (n, (left, state)) in events.iter().enumerate().skip(first).take_while(|(_, (left, _))| *left < to_ns) {
+            let next = events.get(n + 1);
+            let came = next.map_or(self.end_ns, |(at, _)| *at);
+            let (since, limit) = match state {
+                State::On(_) => continue,
+                State::Preempted(limit) => (*left, *limit),
+                State::Asleep(_) => match self.woken(thread, *left, came) {
+                    Some(wake) => (wake.at_ns, wake.limit),
+                    None => continue,
+                },
+            };
+            let cpu = match next {
+                Some((_, State::On(cpu))) => Some(*cpu),
+                _ => self.ran_on(thread, came).map(|(_, cpu)| cpu),
+            };
+            let (from, to) = (since.max(from_ns), came.min(to_ns));
+            found.extend(cpu.filter(|_| from < to).map(|cpu| (from, to, Idle::Ready { cpu, limit })));
+        }
+        found
     }
 
     /// The time since which none of `threads` has run, seen from the time `at`; `None` if one of them runs, or if no
@@ -418,6 +494,31 @@ impl Timeline {
         let within = faults[first..].iter().take_while(move |(begin, _)| *begin < to_ns);
         within.map(move |(begin, end)| ((*begin).max(from_ns), (*end).min(to_ns)))
     }
+}
+
+/// The events since which threads had no CPU at the time `at_ns`, which lies in a requested time span of an agent.
+fn away(seen: &Switches, at_ns: i64) -> Vec<SwitchEvent> {
+    let Some((begin_ns, _)) = seen.windows.iter().find(|(begin, end)| (*begin..=*end).contains(&at_ns)) else {
+        return Vec::new();
+    };
+    let first = seen.events.partition_point(|e| e.at_ns < *begin_ns);
+    let between = || seen.events[first..].iter().take_while(|e| e.at_ns < at_ns);
+    let changes = |thread: i32| {
+        move |e: &SwitchEvent| match e.what {
+            SwitchKind::Switch { out, into, .. } => [out, into].contains(&thread),
+            SwitchKind::In(one) | SwitchKind::Out { thread: one, .. } | SwitchKind::Wake { thread: one, .. } => {
+                one == thread
+            }
+            _ => false,
+        }
+    };
+    let thread_of = |event: &SwitchEvent| match event.what {
+        SwitchKind::Switch { out, .. } => out,
+        SwitchKind::Out { thread, .. } | SwitchKind::Wake { thread, .. } => thread,
+        _ => 0,
+    };
+    let of_span = seen.away.iter().filter(|away| away.until_ns == *begin_ns).map(|away| away.event);
+    of_span.filter(|event| !between().any(|e| changes(thread_of(event))(e))).collect()
 }
 
 /// Whether an event belongs to a measured thread, and not to the CPU on which it was recorded.

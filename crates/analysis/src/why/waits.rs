@@ -168,7 +168,7 @@ mod tests {
         let seen = [Switches { ends, scope, wakes: true, windows, events, counters, ..Switches::default() }];
         let timeline = Timeline::of(&seen, window);
         let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
         let part = Piece { from_ns: 200, to_ns: came, leg: Metric::Turnaround, end: "pong", thread: 20, what };
         let mut found = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
                 [Switches { scope, wakes: true, windows: vec![(0, 1000)], events, tasks, ..Switches::default() }];
             let timeline = Timeline::of(&seen, (0, 1000));
             let threads = Threads::of_tasks(&seen);
-            let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
+            let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
             let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
             let part = Piece { from_ns: 100, to_ns: 900, leg: Metric::Turnaround, end: "pong", thread: waits, what };
             let mut found = Vec::new();
@@ -236,7 +236,7 @@ mod tests {
         let counters = vec![CounterSeries { counter, of, moves, longest_step_ns: 150, complete_from_ns: None }];
         let seen = [Switches { ends: vec!["pong".into()], counters, ..Switches::default() }];
         let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[] };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         let shares_of = |from_ns, to_ns| {
             let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
             let part = Piece { from_ns, to_ns, leg: Metric::Turnaround, end: "pong", thread: 20, what };

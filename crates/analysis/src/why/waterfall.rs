@@ -58,7 +58,11 @@ fn of_piece(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circums
         HopSpan {
             at: at.clone(),
             end: Some(piece.end.to_owned()),
-            thread: known.threads.name(piece.thread).filter(|_| with_thread),
+            // A thread of the host can have kept a thread of a guest from working.
+            thread: known
+                .threads
+                .name(share.and_then(|s| s.key.thread).unwrap_or(piece.thread))
+                .filter(|_| with_thread),
             cpu: share.and_then(|s| s.key.cpu).map(kernel_cpu),
             cause: share.map(|s| s.key.cause),
             by: share.and_then(|s| s.key.by.clone()),
@@ -106,7 +110,8 @@ fn hop(piece: &Piece, from_ns: i64, share: Option<&Share>, stamps: &Stamps) -> H
     // A thread that was stopped while it should have received the message is the reason, and not the network.
     let cause = share.map(|s| s.key.cause);
     let on_the_way = matches!(piece.what, Doing::Passed(_))
-        || matches!(piece.what, Doing::SleptForMessage(_)) && matches!(cause, None | Some(CauseWord::Network));
+        || matches!(piece.what, Doing::SleptForMessage(_) | Doing::Polled { .. })
+            && matches!(cause, None | Some(CauseWord::Network));
     let in_call = from_ns < stamps.sent_ns;
     match (piece.leg, piece.end) {
         (Metric::SendLateness, _) => Hop::Sender,

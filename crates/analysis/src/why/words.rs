@@ -143,6 +143,9 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::BlockedIo => format!("{who} waited for a disk"),
         CauseWord::KernelLock => format!("{who} slept in the kernel (waiting for a lock, not for a disk)"),
         CauseWord::UserLock => format!("{who} slept in the driver's call to send until {} woke it", by()),
+        // The hypervisor of a guest.
+        CauseWord::Stopped if entry.by.is_some() => format!("{} was stopped (SIGSTOP, or a debugger)", by()),
+        CauseWord::Frozen if entry.by.is_some() => format!("the freezer of a control group had stopped {}", by()),
         CauseWord::Stopped => format!("the process{end} was stopped (SIGSTOP, or a debugger)"),
         CauseWord::Frozen => format!("the freezer of a control group had stopped the process{end}"),
         CauseWord::CpuQuota => format!("the CPU quota of a control group had stopped {who}"),

@@ -64,7 +64,7 @@ impl Look {
             Ok(vcpus) => (vcpus, None),
             Err(why) => (Vec::new(), Some(why)),
         };
-        GuestSeen { guest: guest.to_owned(), vcpus, not_counted, paused_ns, still_paused, events }
+        GuestSeen { guest: guest.to_owned(), vcpus, not_counted, paused_ns, still_paused, events, threads: Vec::new() }
     }
 
     /// Time in ns for which the vCPUs were stopped since the reading `earlier`, and whether they are stopped now.

@@ -47,7 +47,8 @@ pub(super) fn set_scheduling(
         let seen = RoleScheduling { policy: Some(policy), cpus: Some(cpus) };
         threads.push(OutsideThread { name, tid, asked, seen });
     }
-    threads.sort_by_key(|t| (t.vcpu(), t.tid));
+    // vCPUs come first, in the order of their numbers.
+    threads.sort_by_key(|t| (t.vcpu().unwrap_or(usize::MAX), t.tid));
     match missing(spec, &threads) {
         Some(what) => Err(guest_error(format!("guest {}: {what}", spec.name), "")),
         None => Ok(threads),
@@ -75,7 +76,7 @@ impl OutsideThread {
     fn differs(&self, pid: i32) -> Option<String> {
         let OutsideThread { name, tid, asked, .. } = self;
         // QEMU starts and ends worker threads, and their ids are used again.
-        let comes_and_goes = self.vcpu() == usize::MAX && name != VHOST;
+        let comes_and_goes = self.vcpu().is_none() && name != VHOST;
         if comes_and_goes && !Path::new(&format!("/proc/{pid}/task/{tid}")).exists() {
             return None;
         }
@@ -89,9 +90,9 @@ impl OutsideThread {
         (!same).then(|| format!("{name} has {has}; requested was {asked}"))
     }
 
-    /// Sort key of a QEMU thread: for a vCPU the number of the vCPU; all other threads come last.
-    fn vcpu(&self) -> usize {
-        self.name.strip_prefix("vCPU ").and_then(|n| n.parse().ok()).unwrap_or(usize::MAX)
+    /// Number of the vCPU that this thread runs; `None` for other threads.
+    pub fn vcpu(&self) -> Option<usize> {
+        self.name.strip_prefix("vCPU ")?.parse().ok()
     }
 }
 

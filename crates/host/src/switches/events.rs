@@ -1,10 +1,12 @@
 //! The events that are kept in memory until the trial is over.
 
-use std::collections::VecDeque;
-use tailbound_model::{SwitchEvent, SwitchKind};
+use std::collections::{HashMap, VecDeque};
+use tailbound_model::{Away, SleepState, SwitchEvent, SwitchKind};
 
 /// Maximum number of events kept in memory; an event has 32 bytes.
 const MOST_EVENTS: usize = 4 << 20;
+/// Maximum number of threads without a CPU in a result.
+const MOST_AWAY: usize = 20_000;
 /// Number of events in one allocation; stored events are never moved.
 const PIECE: usize = 1 << 16;
 
@@ -63,6 +65,68 @@ impl Events {
         events.sort_by_key(|e| e.at_ns);
         events
     }
+
+    /// The threads that had no CPU when one of the time spans `windows` began, and were ready to run or held up. In the order
+    /// of the time spans, which must be sorted and must not overlap.
+    pub fn away(&self, windows: &[(i64, i64)]) -> Vec<Away> {
+        let begins_ns: Vec<i64> = windows.iter().map(|(begin, _)| *begin).collect();
+        let mut waiting = Waiting { begins_ns: &begins_ns, threads: HashMap::new(), found: Vec::new() };
+        self.pieces.iter().flatten().for_each(|event| waiting.take(event));
+        let left: Vec<SwitchEvent> = waiting.threads.values().copied().collect();
+        left.into_iter().for_each(|event| waiting.find(event, i64::MAX));
+        waiting.found.sort_by_key(|away| (away.until_ns, away.event.at_ns));
+        waiting.found.truncate(MOST_AWAY);
+        waiting.found
+    }
+}
+
+/// Threads that have no CPU, each with the event with which it left its CPU or became ready to run.
+struct Waiting<'a> {
+    /// Begins of the time spans, in the order of time.
+    begins_ns: &'a [i64],
+    threads: HashMap<i32, SwitchEvent>,
+    found: Vec<Away>,
+}
+
+impl Waiting<'_> {
+    /// Notes what an event says about threads that have no CPU.
+    fn take(&mut self, event: &SwitchEvent) {
+        match event.what {
+            SwitchKind::Switch { out, into, preempted, state, .. } => {
+                self.came(into, event.at_ns);
+                if out > 0 && (preempted || state.is_some_and(is_held_up)) {
+                    self.threads.insert(out, *event);
+                }
+            }
+            SwitchKind::Out { thread, preempted: true } => drop(self.threads.insert(thread, *event)),
+            SwitchKind::In(thread) => self.came(thread, event.at_ns),
+            // A thread that is held up is woken when that ends.
+            SwitchKind::Wake { thread, .. } => {
+                self.came(thread, event.at_ns);
+                self.threads.insert(thread, *event);
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread got a CPU or was woken at the time `at_ns`.
+    fn came(&mut self, thread: i32, at_ns: i64) {
+        if let Some(event) = self.threads.remove(&thread) {
+            self.find(event, at_ns);
+        }
+    }
+
+    /// Adds the time spans that began while a thread had no CPU: from `event` until the time `until_ns`.
+    fn find(&mut self, event: SwitchEvent, until_ns: i64) {
+        let first = self.begins_ns.partition_point(|begin| *begin <= event.at_ns);
+        let begins = self.begins_ns[first..].iter().take_while(|begin| **begin < until_ns);
+        self.found.extend(begins.map(|begin| Away { until_ns: *begin, event }));
+    }
+}
+
+/// Whether a thread that sleeps in this state does not wait for a message.
+fn is_held_up(state: SleepState) -> bool {
+    !matches!(state, SleepState::Interruptible | SleepState::Ended)
 }
 
 /// Ids of the threads of an event between two threads; 0 = no thread.
@@ -99,6 +163,39 @@ mod tests {
         assert_eq!(events.gaps(), [(0, piece), (7, 9)]);
         let kept = events.within(&[(0, i64::MAX)]);
         assert_eq!((kept.len(), kept[0].at_ns, kept[kept.len() - 1].at_ns), (2 * PIECE, piece + 1, 3 * piece));
+    }
+
+    #[test]
+    fn a_thread_that_was_kept_from_its_cpu_before_a_time_span_is_known() {
+        let mut events = Events::default();
+        let switch = |at_ns, out, into, preempted, state| SwitchEvent {
+            at_ns,
+            cpu: 0,
+            what: SwitchKind::Switch { out, into, preempted, state, limit: None },
+        };
+        let wake = |at_ns, thread| SwitchEvent {
+            at_ns,
+            cpu: 0,
+            what: SwitchKind::Wake { thread, by: 0, interrupt: true, packet: false, limit: None },
+        };
+        let all = [
+            switch(100, 7, 8, false, Some(SleepState::Frozen)),
+            switch(200, 8, 9, true, None),
+            switch(300, 9, 0, false, Some(SleepState::Interruptible)),
+            wake(400, 9),
+            switch(600, 0, 8, true, None),
+            // Thread 7 is woken, and gets its CPU in the second time span.
+            wake(900, 7),
+            switch(1_100, 8, 7, false, Some(SleepState::Interruptible)),
+        ];
+        all.iter().for_each(|event| events.keep(*event));
+        let away = |begin| -> Vec<i64> { events.away(&[(begin, begin + 10)]).iter().map(|a| a.event.at_ns).collect() };
+        assert_eq!(away(50), [] as [i64; 0]);
+        assert_eq!(away(150), [100]);
+        assert_eq!(away(500), [100, 200, 400]);
+        // Nothing shows that thread 9 got a CPU.
+        assert_eq!(away(1_000), [400, 900]);
+        assert_eq!(away(2_000), [400]);
     }
 
     #[test]

@@ -120,7 +120,10 @@ impl SwitchWatch {
         if kept.len() < windows.len() {
             events = self.events.within(&kept);
         }
-        let tasks = self.tasks_of(&events);
+        let mut spans = kept.clone();
+        spans.sort_unstable();
+        let away = self.events.away(&spans);
+        let tasks = self.tasks_of(events.iter().chain(away.iter().map(|away| &away.event)));
         let Opened { scope, wakes, interrupts, recorder, follower, .. } = &self.opened;
         Switches {
             scope: scope.clone(),
@@ -131,15 +134,16 @@ impl SwitchWatch {
             windows: kept,
             gaps: self.events.gaps(),
             events,
+            away,
             tasks,
             ..Switches::default()
         }
     }
 
     /// Names and policies of the threads of `events` that are not watched.
-    fn tasks_of(&self, events: &[SwitchEvent]) -> BTreeMap<i32, Task> {
+    fn tasks_of<'a>(&self, events: impl Iterator<Item = &'a SwitchEvent>) -> BTreeMap<i32, Task> {
         let mut named: BTreeMap<i32, Task> = BTreeMap::new();
-        for tid in events.iter().flat_map(threads_of) {
+        for tid in events.flat_map(threads_of) {
             // Name and policy may have changed since the thread was first seen.
             if let Some(known) = self.tasks.get(&tid) {
                 named.entry(tid).or_insert_with(|| task(tid).unwrap_or_else(|| known.clone()));

@@ -25,6 +25,21 @@ pub struct GuestSeen {
     /// Names of events other than pauses that the hypervisor reported, such as `WATCHDOG` of QEMU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
+    /// Threads on the host that run the guest. Empty if they are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<GuestThread>,
+}
+
+/// A thread on the host that runs a part of a guest (virtual machine).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GuestThread {
+    /// Name of the thread: `vCPU 0`, `vhost`, or the name given by the hypervisor.
+    pub name: String,
+    /// Number of the virtual CPU that the thread runs; absent for other threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vcpu: Option<u32>,
+    /// Id of the thread on the host.
+    pub tid: i32,
 }
 
 impl GuestSeen {

@@ -22,6 +22,10 @@ pub struct Switches {
     pub gaps: Vec<(i64, i64)>,
     /// Context switches and wake-ups within the requested time spans, in the order of time.
     pub events: Vec<SwitchEvent>,
+    /// Threads that had no CPU when a requested time span began, in the order of the time spans: those that were ready to
+    /// run, stopped or frozen, or that slept in the kernel so that no signal could wake them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub away: Vec<Away>,
     /// Recorded threads that do not belong to the agent's ends, by thread id, as far as their names are known.
     #[serde(default)]
     pub tasks: BTreeMap<i32, Task>,
@@ -50,6 +54,9 @@ impl Switches {
         let both = |span: &mut (i64, i64)| *span = (to(span.0), to(span.1));
         self.windows.iter_mut().chain(&mut self.gaps).for_each(both);
         self.events.iter_mut().for_each(|event| event.at_ns = to(event.at_ns));
+        for away in &mut self.away {
+            (away.until_ns, away.event.at_ns) = (to(away.until_ns), to(away.event.at_ns));
+        }
         for (from, until) in &mut self.stops {
             (*from, *until) = (if *from == 0 { 0 } else { to(*from) }, to(*until));
         }
@@ -63,6 +70,16 @@ impl Switches {
             packets.reads.iter_mut().for_each(|read| read.at_ns = to(read.at_ns));
         }
     }
+}
+
+/// A thread that had no CPU when a time span began whose events were requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Away {
+    /// Begin of the time span, monotonic ns.
+    pub until_ns: i64,
+    /// The event before the time span with which the thread left its CPU or became ready to run. Since then the thread had
+    /// no CPU.
+    pub event: SwitchEvent,
 }
 
 /// Which events of the kernel are recorded, to find out why messages were late.

@@ -28,7 +28,9 @@ impl Guests {
         let (mut all, mut unknown) = (Vec::new(), Vec::new());
         for (host, before) in self.0 {
             match between(before, host.look()) {
-                Some(Ok((before, after))) => all.push(after.since(&before, name(&host))),
+                Some(Ok((before, after))) => {
+                    all.push(GuestSeen { threads: host.threads_outside(), ..after.since(&before, name(&host)) });
+                }
                 Some(Err(problem)) => unknown.push(not_asked(&problem.what)),
                 None => {}
             }

@@ -1,5 +1,6 @@
 //! Tests of the causes of incidents: the report must name injected faults with their thread and their duration.
 
+use crate::support::guests::{self, Guests};
 use crate::support::host::is_root;
 use crate::support::processes::{descendants, wait_for_measuring};
 use crate::support::ssh::TwoHosts;
@@ -238,6 +239,60 @@ fn injected_faults_are_named_across_two_clocks() {
         "{wrong} of {} wrong",
         judged.incidents
     );
+}
+
+/// Test: the pong is in an emulated guest, and the ping on its host. A thread of the host takes the CPU of the guest's vCPU,
+/// or the process that emulates the guest is stopped: nothing of that can be seen inside the guest.
+#[test]
+fn what_keeps_a_guest_from_working_is_named() {
+    if !may_be_real_time() {
+        return;
+    }
+    let guests = Guests::new();
+    let threads = ", vcpu_threads: [{ cpus: \"1\" }], emulator: { cpus: \"0\" }";
+    let rest = "driver: udp\npath: bridge\nattribution: machine";
+    let text = guests::study("duration: 8 s, warm_up: 20, timeout: 5 s", threads, rest)
+        .replace("place:", "ends:\n  ping: { place: netns, cpus: \"0\" }\n  pong:\n    place:");
+    let child = guests.measuring(&text);
+    let qemu = guests.of_end("pong");
+    guests.bench.wait_for_event("measuring begins", 1);
+    let faults = std::thread::spawn(move || disturb(qemu)).join().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", guests.bench.stderr());
+    let mut judged = Judged::new("injected-hog");
+    let report = guests.bench.report();
+    let wrong = judge(&report, &faults, &mut judged);
+    assert!(judged.incidents >= 10 && wrong * 5 <= judged.incidents, "{wrong} of {} wrong", judged.incidents);
+    let text = report["conditions"][0]["incidents"].to_string();
+    let hog = "`vCPU 0 of guest pong` of the pong end waited for CPU 1, which `injected-hog` (";
+    let stop = "`the hypervisor of guest pong` was stopped (SIGSTOP, or a debugger)";
+    assert!(text.contains(hog) && text.contains(stop), "{text}");
+    guests.nothing_is_left();
+}
+
+/// Keeps CPU 1 busy, or stops the process `qemu`, for 30 ms each in turn.
+fn disturb(qemu: i32) -> Vec<Injected> {
+    let hog = RoleScheduling { policy: Some(Policy::Fifo { priority: 90 }), cpus: Some(CpuList::one(1)) };
+    scheduling::apply(0, &hog).unwrap();
+    nix::sys::prctl::set_name(c"injected-hog").unwrap();
+    let length = Duration::from_millis(30);
+    let one = |n: u32| {
+        std::thread::sleep(Duration::from_millis(300));
+        let begin_ns = monotonic_ns();
+        let fault = if n.is_multiple_of(2) {
+            while monotonic_ns() < begin_ns + length.as_nanos() as i64 {}
+            Fault::Hog { cpu: 1 }
+        } else {
+            // SAFETY: a process of a run that this test started.
+            unsafe { libc::kill(qemu, libc::SIGSTOP) };
+            std::thread::sleep(length);
+            // SAFETY: as above.
+            unsafe { libc::kill(qemu, libc::SIGCONT) };
+            Fault::Stop { end: "pong" }
+        };
+        Injected { fault, begin_ns, end_ns: monotonic_ns() }
+    };
+    (0..20).map(one).collect()
 }
 
 /// Test: a run ends at a message that a stopped pong delays, and keeps the events around it. Nobody knows in which trial

@@ -164,6 +164,12 @@ impl Host {
         self.reached.lock().ok()?.as_ref()?.look()
     }
 
+    /// Threads on this host that run the guest; none if the host is not a guest of this host.
+    pub fn threads_outside(&self) -> Vec<GuestThread> {
+        let reached = self.reached.lock().ok();
+        reached.and_then(|reached| reached.as_ref().map(|place| place.threads_outside())).unwrap_or_default()
+    }
+
     /// Changes settings of the host through its agent.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::Look;
 use tailbound_lab::netns::NetNs;
-use tailbound_model::Problem;
+use tailbound_model::{GuestThread, Problem};
 
 /// A place with a connection: how processes are started at the place, and what is known about the place.
 pub(super) trait Place: Send + Sync {
@@ -61,6 +61,11 @@ pub(super) trait Place: Send + Sync {
     /// the place is not a guest, or the guest has ended.
     fn look(&self) -> Option<Result<Look, Problem>> {
         None
+    }
+
+    /// Threads on this host that run the guest; none if the place is not a guest of this host.
+    fn threads_outside(&self) -> Vec<GuestThread> {
+        Vec::new()
     }
 
     /// Closes the connection to the place, and removes all that Tailbound created for the place. Returns a sentence

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::{
-    Cache, Card, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, Prepared, prepare,
+    Cache, Card, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared, prepare,
 };
 use tailbound_host::journal::EntryId;
 use tailbound_host::own_program;
@@ -370,6 +370,15 @@ impl Place for Guest {
                 .is_none()
                 .then(|| Err(Problem::new("guest_not_asked", e.what.lines().next().unwrap_or_default(), ""))),
         }
+    }
+
+    fn threads_outside(&self) -> Vec<GuestThread> {
+        let one = |thread: &OutsideThread| GuestThread {
+            name: thread.name.clone(),
+            vcpu: thread.vcpu().and_then(|number| number.try_into().ok()),
+            tid: thread.tid,
+        };
+        self.machine.threads().iter().map(one).collect()
     }
 
     fn leave(self: Box<Self>, context: &RunContext) -> Option<String> {

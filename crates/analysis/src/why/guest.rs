@@ -1,0 +1,193 @@
+//! The threads on the host that run the guest of an end: while one of them waits for a CPU of the host or is stopped, the
+//! guest cannot do what it seems to do.
+//!
+//! Only the host on which the other end runs is recorded, so that these threads are known for one end at most.
+
+use crate::why::course::{Doing, Piece};
+use crate::why::other_clock::{Pong, id_of_pong, kernel_cpu};
+use crate::why::timeline::{Idle, Timeline};
+use std::collections::BTreeMap;
+use tailbound_document::{CausedBy, Evidence};
+use tailbound_model::{PlaceSpec, SleepState};
+use tailbound_record::Manifest;
+
+/// The guest of an end, with the threads of the host that run it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Guest {
+    /// Name of the end that runs in the guest.
+    pub end: &'static str,
+    /// Name of the guest.
+    pub name: String,
+    /// Id of the thread that runs each vCPU, by the number of the vCPU.
+    pub vcpus: BTreeMap<u32, i32>,
+    /// Ids of the other threads, which carry packets.
+    pub others: Vec<i32>,
+    /// Names of the threads, by id.
+    pub names: BTreeMap<i32, String>,
+}
+
+/// A time span in which a thread of the host kept the guest from working.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub from_ns: i64,
+    pub to_ns: i64,
+    pub thread: i32,
+    pub idle: Idle,
+    /// How it is known that the message had to wait for this thread.
+    pub evidence: Evidence,
+}
+
+impl Guest {
+    /// The guest of an end of a trial whose other end runs on the host of the guest, in a process that has the thread ids
+    /// of the host.
+    pub fn of(manifest: &Manifest, trial: usize, pong: &Pong) -> Option<Guest> {
+        let planned = manifest.plan.trials.iter().find(|t| t.id == trial)?;
+        let spec = &manifest.plan.conditions.get(planned.condition)?.spec;
+        let has_ids_of_host =
+            |place: &PlaceSpec| matches!(place, PlaceSpec::Process | PlaceSpec::Netns | PlaceSpec::ExistingNetns(_));
+        let (end, vm, of_pong) = match (&spec.ping.place, &spec.pong.place) {
+            (here, PlaceSpec::Vm(vm)) if has_ids_of_host(here) => ("pong", vm, false),
+            (PlaceSpec::Vm(vm), here) if has_ids_of_host(here) && pong.is_followed() => ("ping", vm, true),
+            _ => return None,
+        };
+        let done = manifest.trials.iter().find(|t| t.id == trial)?;
+        let seen = done.guests.iter().find(|guest| guest.guest == vm.name).filter(|guest| !guest.threads.is_empty())?;
+        let mut guest = Guest { end, name: vm.name.clone(), ..Guest::default() };
+        for thread in &seen.threads {
+            let tid = if of_pong { id_of_pong(thread.tid) } else { thread.tid };
+            match thread.vcpu {
+                Some(number) => drop(guest.vcpus.insert(number, tid)),
+                None => guest.others.push(tid),
+            }
+            guest.names.insert(tid, format!("{} of guest {}", thread.name, vm.name));
+        }
+        Some(guest)
+    }
+
+    /// The process that runs the guest, as a cause.
+    pub fn hypervisor(&self) -> CausedBy {
+        CausedBy { name: format!("the hypervisor of guest {}", self.name), process: None, tid: None, policy: None }
+    }
+
+    /// The times within a piece in which threads of the host kept the guest from working, in their order. They do not
+    /// overlap.
+    pub fn kept(&self, piece: &Piece, timeline: &Timeline) -> Vec<Kept> {
+        let mut found = Vec::new();
+        for (thread, evidence) in self.threads_for(piece) {
+            let one = |(from_ns, to_ns, idle)| Kept { from_ns, to_ns, thread, idle, evidence };
+            found.extend(timeline.kept_ready(thread, piece.from_ns, piece.to_ns).into_iter().map(one));
+            for (state, idle) in [(SleepState::Stopped, Idle::Stopped), (SleepState::Frozen, Idle::Frozen)] {
+                let spans = timeline.asleep_as(thread, state).into_iter();
+                let clipped = spans.map(|(from, to)| (from.max(piece.from_ns), to.min(piece.to_ns), idle));
+                found.extend(clipped.filter(|(from, to, _)| from < to).map(one));
+            }
+        }
+        found.sort_by_key(|kept| (kept.from_ns, kept.to_ns));
+        let mut at = piece.from_ns;
+        for kept in &mut found {
+            kept.from_ns = kept.from_ns.max(at);
+            at = at.max(kept.to_ns);
+        }
+        found.retain(|kept| kept.from_ns < kept.to_ns);
+        found
+    }
+
+    /// The threads without which the guest cannot do what it does in a piece, and how that is known.
+    fn threads_for(&self, piece: &Piece) -> Vec<(i32, Evidence)> {
+        match piece.what {
+            Doing::Ran { cpu } | Doing::Polled { cpu } | Doing::ReadOthers { cpu } | Doing::Waited { cpu, .. }
+                if piece.end == self.end =>
+            {
+                self.vcpus.get(&kernel_cpu(cpu)).map(|tid| (*tid, Evidence::Seen)).into_iter().collect()
+            }
+            // No thread of an end had the message. It can only have waited for the guest: the only vCPU, or a thread that
+            // carries packets.
+            Doing::SleptForMessage(None | Some(SleepState::Interruptible)) => self.carriers(),
+            Doing::Unknown if piece.end == self.end => self.carriers(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The threads for which a message can have waited that no thread of an end had.
+    fn carriers(&self) -> Vec<(i32, Evidence)> {
+        let only = self.vcpus.values().filter(|_| self.vcpus.len() == 1);
+        only.chain(&self.others).map(|tid| (*tid, Evidence::Inferred)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::why::other_clock::cpu_of_pong;
+    use tailbound_model::{CpuList, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches};
+
+    const VCPU: i32 = 30;
+    const QEMU: i32 = 31;
+    const HOG: i32 = 40;
+
+    fn guest(vcpus: &[(u32, i32)]) -> Guest {
+        Guest { end: "pong", vcpus: vcpus.iter().copied().collect(), others: vec![QEMU], ..Guest::default() }
+    }
+
+    fn piece(what: Doing) -> Piece {
+        Piece { from_ns: 100, to_ns: 900, leg: Metric::Out, end: "pong", thread: 20, what }
+    }
+
+    /// On CPU 1 of the host: the vCPU is preempted by a hog from 200 to 500, and QEMU, woken at 400, waits until 600.
+    fn timeline() -> Timeline {
+        let switch = |at_ns, out, into, preempted, state| SwitchEvent {
+            at_ns,
+            cpu: 1,
+            what: SwitchKind::Switch { out, into, preempted, state, limit: None },
+        };
+        let wake = SwitchKind::Wake { thread: QEMU, by: 0, interrupt: true, packet: true, limit: None };
+        let events = vec![
+            switch(50, QEMU, VCPU, false, Some(SleepState::Interruptible)),
+            switch(200, VCPU, HOG, true, None),
+            SwitchEvent { at_ns: 400, cpu: 0, what: wake },
+            switch(500, HOG, VCPU, false, Some(SleepState::Interruptible)),
+            switch(600, VCPU, QEMU, true, None),
+            switch(650, QEMU, VCPU, false, Some(SleepState::Stopped)),
+        ];
+        let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
+        Timeline::of(
+            &[Switches { ends: vec!["ping".into()], scope, wakes: true, events, ..Switches::default() }],
+            (0, 1_000),
+        )
+    }
+
+    fn kept(guest: &Guest, what: Doing) -> Vec<(i64, i64, i32, Evidence)> {
+        let found = guest.kept(&piece(what), &timeline());
+        found.iter().map(|k| (k.from_ns, k.to_ns, k.thread, k.evidence)).collect()
+    }
+
+    #[test]
+    fn a_thread_of_the_guest_works_only_while_its_vcpu_has_a_cpu_of_the_host() {
+        let guest = guest(&[(0, VCPU), (1, 32)]);
+        let on = |cpu| Doing::Ran { cpu: cpu_of_pong(cpu) };
+        let waits = [(200, 500, VCPU, Evidence::Seen), (600, 650, VCPU, Evidence::Seen)];
+        assert_eq!(kept(&guest, on(0)), waits);
+        assert_eq!(kept(&guest, on(1)), []);
+        // The other end does not run in the guest.
+        let other = Piece { end: "ping", ..piece(on(0)) };
+        assert_eq!(guest.kept(&other, &timeline()), []);
+    }
+
+    #[test]
+    fn a_message_on_its_way_waits_for_the_threads_that_carry_packets_and_for_an_only_vcpu() {
+        let none = Doing::SleptForMessage(None);
+        let of_qemu = [(400, 600, QEMU, Evidence::Inferred), (650, 900, QEMU, Evidence::Inferred)];
+        assert_eq!(kept(&guest(&[(0, VCPU), (1, 32)]), none), of_qemu);
+        // What both waited for counts once.
+        let found = kept(&guest(&[(0, VCPU)]), none);
+        let expected = [
+            (200, 500, VCPU, Evidence::Inferred),
+            (500, 600, QEMU, Evidence::Inferred),
+            (600, 650, VCPU, Evidence::Inferred),
+            (650, 900, QEMU, Evidence::Inferred),
+        ];
+        assert_eq!(found, expected);
+        // A thread of an end had the message.
+        assert_eq!(kept(&guest(&[(0, VCPU)]), Doing::SleptInCall(None)), []);
+    }
+}
