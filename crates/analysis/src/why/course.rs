@@ -86,7 +86,9 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
         }
         None => follow(thread, timeline, threads, (leg.from_ns, leg.to_ns), call_of(leg, thread, threads)),
     };
-    let polled = |stretch: &Stretch| carrier.is_none() && Some(stretch.thread) == poller;
+    // The walk can lead from the carrier back to the poller, which wakes it for other reasons than the message.
+    let polled =
+        |stretch: &Stretch| Some(stretch.thread) == poller && carrier.is_none_or(|(at_ns, _)| stretch.end_ns <= at_ns);
     let mut pieces = Vec::new();
     let mut from = leg.to_ns;
     for stretch in way {
@@ -285,5 +287,13 @@ mod tests {
         ];
         assert_eq!(found[..3], expected, "{found:?}");
         assert!(found[3..].iter().all(|(.., what)| matches!(what, Doing::SleptForMessage(_))), "{found:?}");
+    }
+
+    #[test]
+    fn a_thread_that_polls_did_not_have_the_message_when_it_woke_the_thread_that_brought_it() {
+        let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
+        let wake = SwitchKind::Wake { thread: CARRIER, by: POLLER, interrupt: false, packet: false, limit: None };
+        let found = polled(&[(300, 1, wake), (310, 0, switch(99, CARRIER)), (480, 0, switch(CARRIER, 0))]);
+        assert_eq!(found.last(), Some(&(0, 300, POLLER, Doing::Polled { cpu: 1 })), "{found:?}");
     }
 }
