@@ -4,7 +4,7 @@
 use crate::busy::{Busy, covered};
 use crate::flood::Flood;
 use crate::occupied::Occupied;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted};
@@ -301,6 +301,12 @@ fn a_full_ring_buffer_is_a_gap(by: RecordedBy) {
 /// Test: the freezer of a control group stops a process. Perf events cannot tell this from another sleep.
 #[test]
 fn a_frozen_thread_has_the_state_frozen_by_bpf() {
+    let is_frozen = |group: &Path| {
+        let says = |file: &str, text: &str| {
+            std::fs::read_to_string(group.join(file)).is_ok_and(|all| all.lines().any(|line| line == text))
+        };
+        says("freezer.state", "FROZEN") || says("cgroup.events", "frozen 1")
+    };
     let of_version_1 = ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED");
     let of_version_2 = |root| (root, "cgroup.freeze", "1", "0");
     let all = [of_version_1, of_version_2("/sys/fs/cgroup/unified"), of_version_2("/sys/fs/cgroup")];
@@ -323,7 +329,11 @@ fn a_frozen_thread_has_the_state_frozen_by_bpf() {
                 watch.begin();
                 std::fs::write(&frozen, freeze).unwrap();
                 // The kernel freezes the process after the call.
-                std::thread::sleep(Duration::from_millis(100));
+                let until = std::time::Instant::now() + Duration::from_secs(10);
+                while !is_frozen(&group) {
+                    assert!(std::time::Instant::now() < until, "{root}: the process was not frozen");
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 std::fs::write(&frozen, thaw).unwrap();
                 watch.end();
                 watch.events_in(&[(0, i64::MAX)])
