@@ -14,6 +14,11 @@ use tailbound_model::Problem;
 /// Time after which a file of the cache that was not used is removed, when a new file is made.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// Begin of the names of snapshots of guests, which are large and depend on the program.
+pub(crate) const SNAPSHOT: &str = "snapshot-";
+/// Time after which a snapshot that was not used is removed, when a new file is made.
+const SNAPSHOT_KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
+
 /// A directory of cached files whose names are computed from their input.
 #[derive(Debug, Clone)]
 pub struct Cache {
@@ -82,9 +87,11 @@ impl Cache {
         for entry in std::fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             // The modification time of a directory that is being unpacked can come from the package; the time of the
             // last status change cannot.
-            let partial = entry.file_name().to_string_lossy().contains(".partial-");
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let partial = name.contains(".partial-");
+            let kept_for = if name.starts_with(SNAPSHOT) { SNAPSHOT_KEPT_FOR } else { KEPT_FOR };
             let used = entry.metadata().and_then(|m| if partial { changed(&m) } else { m.modified() });
-            if used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT_FOR)) {
+            if used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > kept_for)) {
                 // A failed removal is tried again the next time.
                 let _ = remove(&entry.path());
             }

@@ -91,8 +91,16 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
         |stretch: &Stretch| Some(stretch.thread) == poller && carrier.is_none_or(|(at_ns, _)| stretch.end_ns <= at_ns);
     let mut pieces = Vec::new();
     let mut from = leg.to_ns;
+    // Time for which the poller asked in vain, later than the stretch.
+    let mut in_vain_ns = 0;
     for stretch in way {
         from = from.min(stretch.begin_ns);
+        let late = in_vain_ns <= HANDED_OVER_NS;
+        in_vain_ns += if polled(&stretch) && matches!(stretch.what, What::Ran { .. }) {
+            stretch.end_ns - stretch.begin_ns
+        } else {
+            0
+        };
         let piece = |what| Piece {
             from_ns: stretch.begin_ns,
             to_ns: stretch.end_ns,
@@ -104,6 +112,11 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
         match stretch.what {
             What::Ran { cpu } if polled(&stretch) => {
                 pieces.extend(without_message(piece(Doing::Polled { cpu }), None, leg, timeline, threads));
+            }
+            // The message came long after this wait.
+            What::Waited { .. } if polled(&stretch) && !late => {
+                let asleep = Some(SleepState::Interruptible);
+                pieces.extend(without_message(piece(Doing::Slept(asleep)), asleep, leg, timeline, threads));
             }
             What::Ran { cpu } => pieces.push(owned(piece(Doing::Ran { cpu }), leg, threads)),
             What::Waited { cpu, evidence, limited } => {
@@ -175,7 +188,9 @@ fn is_on_the_way(leg: &Leg) -> bool {
 /// the last other thread of the end that ran just before the leg ended. Without one, `poller` reads the socket itself.
 fn carrier(poller: i32, leg: &Leg, timeline: &Timeline, threads: &Threads) -> Option<(i64, i32)> {
     let others = threads.of_end(leg.end).filter(|tid| *tid != poller);
-    let ran = others.filter_map(|tid| Some((timeline.ran_until(tid, leg.to_ns)?, tid)));
+    // A thread that ran all the time was not woken for the message; it may be the poller of the other end.
+    let woken = others.filter(|tid| timeline.running(*tid, leg.to_ns).is_none_or(|(since, _)| since > leg.from_ns));
+    let ran = woken.filter_map(|tid| Some((timeline.ran_until(tid, leg.to_ns)?, tid)));
     ran.filter(|(at_ns, _)| *at_ns > leg.from_ns.max(leg.to_ns - HANDED_OVER_NS)).max()
 }
 
@@ -246,6 +261,10 @@ mod tests {
 
     /// The pieces of the way out, from 0 to 500: the pong's thread 20 polls on CPU 1. `other`: events of other threads.
     fn polled(other: &[(i64, u32, SwitchKind)]) -> Vec<(i64, i64, i32, Doing)> {
+        polled_until(500, other)
+    }
+
+    fn polled_until(to_ns: i64, other: &[(i64, u32, SwitchKind)]) -> Vec<(i64, i64, i32, Doing)> {
         let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
         let first = (-50, 1, switch(0, POLLER));
         let mut events: Vec<SwitchEvent> = [first]
@@ -257,7 +276,7 @@ mod tests {
         let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
         let ends = vec!["ping".to_owned(), "pong".to_owned()];
         let seen = [Switches { ends, scope, wakes: true, events, ..Switches::default() }];
-        let timeline = Timeline::of(&seen, (-100, 1_000));
+        let timeline = Timeline::of(&seen, (-100, to_ns + 500));
         let thread = |tid| Thread { tid, ..Thread::default() };
         let table = ThreadReport {
             ends: vec!["pong".to_owned()],
@@ -266,7 +285,7 @@ mod tests {
         };
         let tables = [table];
         let threads = Threads::of(&tables, 0, &seen, &Pong::SameClock).that_poll(true);
-        let leg = Leg { metric: Metric::Out, end: "pong", from_ns: 0, to_ns: 500, call: None, thread: Some(POLLER) };
+        let leg = Leg { metric: Metric::Out, end: "pong", from_ns: 0, to_ns, call: None, thread: Some(POLLER) };
         of_leg(&leg, &timeline, &threads).iter().map(|p| (p.from_ns, p.to_ns, p.thread, p.what)).collect()
     }
 
@@ -295,5 +314,21 @@ mod tests {
         let wake = SwitchKind::Wake { thread: CARRIER, by: POLLER, interrupt: false, packet: false, limit: None };
         let found = polled(&[(300, 1, wake), (310, 0, switch(99, CARRIER)), (480, 0, switch(CARRIER, 0))]);
         assert_eq!(found.last(), Some(&(0, 300, POLLER, Doing::Polled { cpu: 1 })), "{found:?}");
+    }
+
+    #[test]
+    fn a_wait_after_which_a_thread_polled_in_vain_did_not_delay_the_message() {
+        const HOG: i32 = 99;
+        let hog = |back_ns: i64, to_ns: i64| {
+            let switch = |out, into, preempted| SwitchKind::Switch { out, into, preempted, state: None, limit: None };
+            let events = [(100, 1, switch(POLLER, HOG, true)), (back_ns, 1, switch(HOG, POLLER, true))];
+            polled_until(to_ns, &events).iter().map(|(from, to, _, what)| (*from, *to, *what)).collect::<Vec<_>>()
+        };
+        let waited = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
+        let polls = Doing::Polled { cpu: 1 };
+        assert_eq!(hog(450, 500), [(450, 500, polls), (100, 450, waited), (0, 100, polls)]);
+        let on_the_way = Doing::SleptForMessage(Some(SleepState::Interruptible));
+        let long = HANDED_OVER_NS * 2;
+        assert_eq!(hog(450, long), [(450, long, polls), (100, 450, on_the_way), (0, 100, polls)]);
     }
 }

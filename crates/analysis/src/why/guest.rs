@@ -8,8 +8,13 @@ use crate::why::other_clock::{Pong, id_of_pong, kernel_cpu};
 use crate::why::timeline::{Idle, Timeline};
 use std::collections::BTreeMap;
 use tailbound_document::{CausedBy, Evidence};
-use tailbound_model::{PlaceSpec, SleepState};
+use tailbound_model::{CpuList, GuestThread, PlaceSpec, SleepState, SwitchScope, Switches};
 use tailbound_record::Manifest;
+
+/// Name of the kernel's threads that carry packets of a guest.
+const VHOST: &str = "vhost";
+/// Begin of the name of QEMU's main thread, which carries packets of a guest without vhost.
+const QEMU: &str = "qemu";
 
 /// The guest of an end, with the threads of the host that run it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +25,7 @@ pub(crate) struct Guest {
     pub name: String,
     /// Id of the thread that runs each vCPU, by the number of the vCPU.
     pub vcpus: BTreeMap<u32, i32>,
-    /// Ids of the other threads, which carry packets.
+    /// Ids of the threads that carry packets.
     pub others: Vec<i32>,
     /// Names of the threads, by id.
     pub names: BTreeMap<i32, String>,
@@ -40,7 +45,7 @@ pub(crate) struct Kept {
 impl Guest {
     /// The guest of an end of a trial whose other end runs on the host of the guest, in a process that has the thread ids
     /// of the host.
-    pub fn of(manifest: &Manifest, trial: usize, pong: &Pong) -> Option<Guest> {
+    pub fn of(manifest: &Manifest, trial: usize, pong: &Pong, seen: &[Switches]) -> Option<Guest> {
         let planned = manifest.plan.trials.iter().find(|t| t.id == trial)?;
         let spec = &manifest.plan.conditions.get(planned.condition)?.spec;
         let has_ids_of_host =
@@ -50,14 +55,23 @@ impl Guest {
             (PlaceSpec::Vm(vm), here) if has_ids_of_host(here) && pong.is_followed() => ("ping", vm, true),
             _ => return None,
         };
+        // A thread whose CPUs are not all recorded can seem to wait while it runs on another one.
+        let of_host = seen.iter().filter(|s| !s.ends.iter().any(|of| of == end));
+        let recorded =
+            of_host.filter_map(|s| if let SwitchScope::Cpus(cpus) = &s.scope { Some(cpus) } else { None }).next()?;
+        let is_recorded =
+            |thread: &GuestThread| thread.cpus.parse().is_ok_and(|cpus: CpuList| cpus.0.is_subset(&recorded.0));
         let done = manifest.trials.iter().find(|t| t.id == trial)?;
         let seen = done.guests.iter().find(|guest| guest.guest == vm.name).filter(|guest| !guest.threads.is_empty())?;
         let mut guest = Guest { end, name: vm.name.clone(), ..Guest::default() };
-        for thread in &seen.threads {
+        // With vhost, the kernel carries the packets.
+        let carriers = if seen.threads.iter().any(|t| t.name == VHOST) { VHOST } else { QEMU };
+        for thread in seen.threads.iter().filter(|thread| is_recorded(thread)) {
             let tid = if of_pong { id_of_pong(thread.tid) } else { thread.tid };
             match thread.vcpu {
                 Some(number) => drop(guest.vcpus.insert(number, tid)),
-                None => guest.others.push(tid),
+                None if thread.name.starts_with(carriers) => guest.others.push(tid),
+                None => {}
             }
             guest.names.insert(tid, format!("{} of guest {}", thread.name, vm.name));
         }
@@ -77,9 +91,8 @@ impl Guest {
             let one = |(from_ns, to_ns, idle)| Kept { from_ns, to_ns, thread, idle, evidence };
             found.extend(timeline.kept_ready(thread, piece.from_ns, piece.to_ns).into_iter().map(one));
             for (state, idle) in [(SleepState::Stopped, Idle::Stopped), (SleepState::Frozen, Idle::Frozen)] {
-                let spans = timeline.asleep_as(thread, state).into_iter();
-                let clipped = spans.map(|(from, to)| (from.max(piece.from_ns), to.min(piece.to_ns), idle));
-                found.extend(clipped.filter(|(from, to, _)| from < to).map(one));
+                let spans = timeline.asleep_within(thread, state, (piece.from_ns, piece.to_ns)).into_iter();
+                found.extend(spans.map(|(from, to)| one((from, to, idle))));
             }
         }
         found.sort_by_key(|kept| (kept.from_ns, kept.to_ns));
@@ -95,14 +108,12 @@ impl Guest {
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.
     fn threads_for(&self, piece: &Piece) -> Vec<(i32, Evidence)> {
         match piece.what {
-            Doing::Ran { cpu } | Doing::Polled { cpu } | Doing::ReadOthers { cpu } | Doing::Waited { cpu, .. }
-                if piece.end == self.end =>
-            {
+            Doing::Ran { cpu } | Doing::ReadOthers { cpu } | Doing::Waited { cpu, .. } if piece.end == self.end => {
                 self.vcpus.get(&kernel_cpu(cpu)).map(|tid| (*tid, Evidence::Seen)).into_iter().collect()
             }
             // No thread of an end had the message. It can only have waited for the guest: the only vCPU, or a thread that
             // carries packets.
-            Doing::SleptForMessage(None | Some(SleepState::Interruptible)) => self.carriers(),
+            Doing::SleptForMessage(None | Some(SleepState::Interruptible)) | Doing::Polled { .. } => self.carriers(),
             Doing::Unknown if piece.end == self.end => self.carriers(),
             _ => Vec::new(),
         }
@@ -119,14 +130,14 @@ impl Guest {
 mod tests {
     use super::*;
     use crate::why::other_clock::cpu_of_pong;
-    use tailbound_model::{CpuList, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches};
+    use tailbound_model::{Away, Metric, SwitchEvent, SwitchKind};
 
     const VCPU: i32 = 30;
-    const QEMU: i32 = 31;
+    const MAIN: i32 = 31;
     const HOG: i32 = 40;
 
     fn guest(vcpus: &[(u32, i32)]) -> Guest {
-        Guest { end: "pong", vcpus: vcpus.iter().copied().collect(), others: vec![QEMU], ..Guest::default() }
+        Guest { end: "pong", vcpus: vcpus.iter().copied().collect(), others: vec![MAIN], ..Guest::default() }
     }
 
     fn piece(what: Doing) -> Piece {
@@ -140,14 +151,14 @@ mod tests {
             cpu: 1,
             what: SwitchKind::Switch { out, into, preempted, state, limit: None },
         };
-        let wake = SwitchKind::Wake { thread: QEMU, by: 0, interrupt: true, packet: true, limit: None };
+        let wake = SwitchKind::Wake { thread: MAIN, by: 0, interrupt: true, packet: true, limit: None };
         let events = vec![
-            switch(50, QEMU, VCPU, false, Some(SleepState::Interruptible)),
+            switch(50, MAIN, VCPU, false, Some(SleepState::Interruptible)),
             switch(200, VCPU, HOG, true, None),
             SwitchEvent { at_ns: 400, cpu: 0, what: wake },
             switch(500, HOG, VCPU, false, Some(SleepState::Interruptible)),
-            switch(600, VCPU, QEMU, true, None),
-            switch(650, QEMU, VCPU, false, Some(SleepState::Stopped)),
+            switch(600, VCPU, MAIN, true, None),
+            switch(650, MAIN, VCPU, false, Some(SleepState::Stopped)),
         ];
         let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
         Timeline::of(
@@ -176,18 +187,56 @@ mod tests {
     #[test]
     fn a_message_on_its_way_waits_for_the_threads_that_carry_packets_and_for_an_only_vcpu() {
         let none = Doing::SleptForMessage(None);
-        let of_qemu = [(400, 600, QEMU, Evidence::Inferred), (650, 900, QEMU, Evidence::Inferred)];
+        let of_qemu = [(400, 600, MAIN, Evidence::Inferred), (650, 900, MAIN, Evidence::Inferred)];
         assert_eq!(kept(&guest(&[(0, VCPU), (1, 32)]), none), of_qemu);
         // What both waited for counts once.
         let found = kept(&guest(&[(0, VCPU)]), none);
         let expected = [
             (200, 500, VCPU, Evidence::Inferred),
-            (500, 600, QEMU, Evidence::Inferred),
+            (500, 600, MAIN, Evidence::Inferred),
             (600, 650, VCPU, Evidence::Inferred),
-            (650, 900, QEMU, Evidence::Inferred),
+            (650, 900, MAIN, Evidence::Inferred),
         ];
         assert_eq!(found, expected);
         // A thread of an end had the message.
         assert_eq!(kept(&guest(&[(0, VCPU)]), Doing::SleptInCall(None)), []);
+    }
+
+    /// Test: two agents of a host give the same event, and the timeline begins within their time span.
+    #[test]
+    fn a_guest_that_was_stopped_before_the_recorded_time_span_is_known() {
+        let left = SwitchEvent {
+            at_ns: 10,
+            cpu: 1,
+            what: SwitchKind::Switch {
+                out: VCPU,
+                into: 0,
+                preempted: false,
+                state: Some(SleepState::Stopped),
+                limit: None,
+            },
+        };
+        let wake = SwitchKind::Wake { thread: VCPU, by: 0, interrupt: false, packet: false, limit: None };
+        let come = SwitchKind::Switch { out: 0, into: VCPU, preempted: true, state: None, limit: None };
+        let events = [(500, wake), (520, come)].map(|(at_ns, what)| SwitchEvent { at_ns, cpu: 1, what });
+        let one = |away: Vec<Away>| Switches {
+            ends: vec!["ping".into()],
+            scope: SwitchScope::Cpus(CpuList([0, 1].into())),
+            wakes: true,
+            windows: vec![(50, 1_000)],
+            events: events.to_vec(),
+            away,
+            ..Switches::default()
+        };
+        let found = |away: Vec<Away>| -> Vec<(i64, i64, Idle)> {
+            let timeline = Timeline::of(&[one(away.clone()), one(away)], (60, 1_000));
+            let found = guest(&[(0, VCPU)]).kept(&piece(Doing::SleptForMessage(None)), &timeline);
+            found.iter().map(|k| (k.from_ns, k.to_ns, k.idle)).collect()
+        };
+        let ready = (500, 520, Idle::Ready { cpu: 1, limit: None });
+        assert_eq!(found(vec![Away { until_ns: 50, event: left }]), [(100, 500, Idle::Stopped), ready]);
+        // Of another time span.
+        assert_eq!(found(vec![Away { until_ns: 40, event: left }]), [ready]);
+        assert_eq!(found(Vec::new()), [ready]);
     }
 }

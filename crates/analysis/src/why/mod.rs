@@ -160,7 +160,7 @@ fn facts_of(
             stamps::read(record, trial, &wanted, pong.is_followed(), &Drops::of(&view.seen))?
         }
     };
-    let guest = Guest::of(&record.manifest, trial, &pong);
+    let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
     let plan = &record.manifest.plan;
     let planned = plan.trials.iter().find(|t| t.id == trial).and_then(|t| plan.conditions.get(t.condition));
     let poll = planned.is_some_and(|condition| condition.spec.measure.receive() == ReceiveMode::Spin);

@@ -31,6 +31,7 @@ fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstance
     let Kept { from_ns, to_ns, thread, idle, evidence } = kept;
     let end = known.guest.map_or(piece.end, |guest| guest.end);
     let part = Piece { from_ns, to_ns, end, thread, ..*piece };
+    let first = shares.len();
     let hypervisor = known.guest.map(|guest| guest.hypervisor());
     match idle {
         Idle::Ready { cpu, limit } => {
@@ -40,6 +41,8 @@ fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstance
         Idle::Stopped => shares.push(whole(&part, CauseWord::Stopped, None, hypervisor, evidence)),
         Idle::Frozen => shares.push(whole(&part, CauseWord::Frozen, None, hypervisor, evidence)),
     }
+    // What had the CPU is no better known than that the message waited for this thread.
+    shares[first..].iter_mut().for_each(|share| share.evidence = share.evidence.max(evidence));
 }
 
 /// The causes of one time span, as far as the recorded events of the ends show them.
@@ -61,7 +64,7 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
     match part.what {
         Doing::Ran { cpu } => ran(part, (cpu, CauseWord::OwnWork), timeline, known, shares),
         Doing::ReadOthers { cpu } => ran(part, (cpu, CauseWord::SocketQueue), timeline, known, shares),
-        Doing::Polled { cpu } => polled(part, cpu, timeline, known, shares),
+        Doing::Polled { cpu } => polled(part, cpu, timeline, shares),
         Doing::Passed(step) => shares.push(passed(part, step, timeline, known)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
@@ -134,12 +137,13 @@ fn ran(
 
 /// The causes of a time in which a thread asked for a message that had not arrived: what interrupted the thread may have
 /// kept the message, too; in the rest of the time the message was on its way.
-fn polled(part: &Piece, cpu: u32, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
-    let first = shares.len();
-    ran(part, (cpu, CauseWord::Network), timeline, known, shares);
-    for share in shares[first..].iter_mut().filter(|share| share.key.cause == CauseWord::Network) {
-        (share.key.thread, share.key.cpu) = (None, None);
-        share.evidence = share.evidence.max(Evidence::Inferred);
+fn polled(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
+    for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
+        let span = Piece { from_ns, to_ns, ..*part };
+        shares.push(match by {
+            Some(by) => Share { evidence: Evidence::Inferred, ..interrupted(&span, cpu, by) },
+            None => whole(&Piece { thread: 0, ..span }, CauseWord::Network, None, None, Evidence::Inferred),
+        });
     }
 }
 

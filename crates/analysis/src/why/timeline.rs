@@ -323,19 +323,21 @@ impl Timeline {
     /// The times between two times in which `thread` was ready to run and had no CPU, cut off at these times.
     pub fn kept_ready(&self, thread: i32, from_ns: i64, to_ns: i64) -> Vec<(i64, i64, Idle)> {
         let Some(events) = self.threads.get(&thread) else { return Vec::new() };
+        let first = events.partition_point(|(at, _)| *at <= from_ns);
         // A thread that comes first slept before: had it been ready, it would be known.
-        let slept = (self.begin_ns, State::Asleep(None));
-        let comes = matches!(events.first(), Some((at, State::On(_))) if *at > self.begin_ns);
-        let events: Vec<(i64, State)> = comes.then_some(slept).into_iter().chain(events.iter().copied()).collect();
-        let first = events.partition_point(|(at, _)| *at <= from_ns).saturating_sub(1);
+        let comes = first == 0 && matches!(events.first(), Some((at, State::On(_))) if *at > self.begin_ns);
+        let slept = comes.then_some((self.begin_ns, State::Asleep(None), events.first()));
+        let known = events.iter().enumerate().skip(first.saturating_sub(1));
+        let known = known
+            .take_while(|(_, (left, _))| *left < to_ns)
+            .map(|(n, (left, state))| (*left, *state, events.get(n + 1)));
         let mut found = Vec::new();
-        for (n, (left, state)) in events.iter().enumerate().skip(first).take_while(|(_, (left, _))| *left < to_ns) {
-            let next = events.get(n + 1);
+        for (left, state, next) in slept.into_iter().chain(known) {
             let came = next.map_or(self.end_ns, |(at, _)| *at);
             let (since, limit) = match state {
                 State::On(_) => continue,
-                State::Preempted(limit) => (*left, *limit),
-                State::Asleep(_) => match self.woken(thread, *left, came) {
+                State::Preempted(limit) => (left, limit),
+                State::Asleep(_) => match self.woken(thread, left, came) {
                     Some(wake) => (wake.at_ns, wake.limit),
                     None => continue,
                 },
@@ -348,6 +350,19 @@ impl Timeline {
             found.extend(cpu.filter(|_| from < to).map(|cpu| (from, to, Idle::Ready { cpu, limit })));
         }
         found
+    }
+
+    /// The times in which `thread` slept in this state, until it was woken, cut off at the times `from_ns` and `to_ns`.
+    pub fn asleep_within(&self, thread: i32, state: SleepState, (from_ns, to_ns): (i64, i64)) -> Vec<(i64, i64)> {
+        let Some(events) = self.threads.get(&thread) else { return Vec::new() };
+        let first = events.partition_point(|(at, _)| *at <= from_ns).saturating_sub(1);
+        let within = events.iter().enumerate().skip(first).take_while(|(_, (left, _))| *left < to_ns);
+        let spans = within.filter(|(_, (_, s))| *s == State::Asleep(Some(state))).map(|(n, (left, _))| {
+            let came = events.get(n + 1).map_or(self.end_ns, |(at, _)| *at);
+            let until = self.woken(thread, *left, came).map_or(came, |wake| wake.at_ns);
+            ((*left).max(from_ns), until.min(to_ns))
+        });
+        spans.filter(|(from, to)| from < to).collect()
     }
 
     /// The time since which none of `threads` has run, seen from the time `at`; `None` if one of them runs, or if no

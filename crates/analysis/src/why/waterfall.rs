@@ -54,15 +54,12 @@ fn of_piece(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circums
     let at = kernel_place(piece, timeline);
     let span = |from_ns: i64, to_ns: i64, share: Option<&Share>| {
         let hop = hop(piece, from_ns, share, stamps);
+        let of_host = share.and_then(|share| thread_of_host(piece, share));
         let with_thread = !matches!(hop, Hop::WayOut | Hop::WayBack | Hop::AwayFromPing);
         HopSpan {
             at: at.clone(),
-            end: Some(piece.end.to_owned()),
-            // A thread of the host can have kept a thread of a guest from working.
-            thread: known
-                .threads
-                .name(share.and_then(|s| s.key.thread).unwrap_or(piece.thread))
-                .filter(|_| with_thread),
+            end: Some(share.filter(|_| of_host.is_some()).map_or(piece.end, |s| s.key.end).to_owned()),
+            thread: of_host.or(with_thread.then_some(piece.thread)).and_then(|tid| known.threads.name(tid)),
             cpu: share.and_then(|s| s.key.cpu).map(kernel_cpu),
             cause: share.map(|s| s.key.cause),
             by: share.and_then(|s| s.key.by.clone()),
@@ -105,13 +102,23 @@ fn kernel_place(piece: &Piece, timeline: &Timeline) -> Option<KernelPlace> {
     }
 }
 
+/// Whether no thread of an end had the message during a piece.
+fn is_without_message(piece: &Piece) -> bool {
+    matches!(piece.what, Doing::SleptForMessage(_) | Doing::Polled { .. })
+}
+
+/// The thread of the host that kept a guest from working, if that is the share.
+fn thread_of_host(piece: &Piece, share: &Share) -> Option<i32> {
+    share.key.thread.filter(|tid| *tid != piece.thread)
+}
+
 /// The place of the message in a time span of a piece that begins at `from_ns`.
 fn hop(piece: &Piece, from_ns: i64, share: Option<&Share>, stamps: &Stamps) -> Hop {
     // A thread that was stopped while it should have received the message is the reason, and not the network.
     let cause = share.map(|s| s.key.cause);
     let on_the_way = matches!(piece.what, Doing::Passed(_))
-        || matches!(piece.what, Doing::SleptForMessage(_) | Doing::Polled { .. })
-            && matches!(cause, None | Some(CauseWord::Network));
+        || share.is_some_and(|share| thread_of_host(piece, share).is_some()) && is_without_message(piece)
+        || is_without_message(piece) && matches!(cause, None | Some(CauseWord::Network));
     let in_call = from_ns < stamps.sent_ns;
     match (piece.leg, piece.end) {
         (Metric::SendLateness, _) => Hop::Sender,

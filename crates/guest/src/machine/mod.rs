@@ -152,8 +152,12 @@ impl Machine {
         }
         let vcpus = monitor.vcpu_threads().map_err(refused)?;
         let threads = threads::set_scheduling(spec, pid, &vcpus)?;
-        if let Some(file) = saved {
-            monitor.restore(file).map_err(refused)?;
+        if let Some(file) = saved
+            && let Err(e) = monitor.restore(file)
+        {
+            // The next guest boots. If the file cannot be removed, it is removed with the cache.
+            let _ = std::fs::remove_file(file);
+            return Err(refused(e));
         }
         monitor.go_on().map_err(refused)?;
         self.threads = threads;

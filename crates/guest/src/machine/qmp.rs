@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Longest time to wait for QEMU's answer to a QMP command.
 const ANSWERS: Duration = Duration::from_secs(10);
 
 /// Time between two looks at a snapshot that QEMU writes or reads.
 const LOOKS: Duration = Duration::from_millis(5);
+/// Longest time for QEMU to write or read a snapshot.
+const SNAPSHOT_TAKES: Duration = Duration::from_secs(60);
 
 /// The reason that the record gives if an emulated machine has no statistics.
 pub const NOT_COUNTED: &str = "not counted: emulated";
@@ -167,11 +169,13 @@ impl Monitor {
         // QEMU limits the rate by default, to spare a network.
         self.execute::<Value>("migrate-set-parameters", json!({ "max-bandwidth": u64::from(u32::MAX) * 1000 }))?;
         self.execute::<Value>("migrate", json!({ "uri": format!("exec:cat > '{}'", file.display()) }))?;
+        let until = Instant::now() + SNAPSHOT_TAKES;
         loop {
             let state: Value = self.execute("query-migrate", json!({}))?;
             match state["status"].as_str().unwrap_or_default() {
                 "completed" => return Ok(()),
                 "failed" | "cancelled" => return Err(io::Error::other(format!("the migration ended: {state}"))),
+                _ if Instant::now() > until => return Err(io::ErrorKind::TimedOut.into()),
                 _ => std::thread::sleep(LOOKS),
             }
         }
@@ -184,7 +188,11 @@ impl Monitor {
         self.execute::<Value>("migrate-set-parameters", json!({ "announce-rounds": 0 }))?;
         self.execute::<Value>("migrate-incoming", json!({ "uri": format!("exec:cat '{}'", file.display()) }))?;
         // QEMU ends if the file is not complete.
+        let until = Instant::now() + SNAPSHOT_TAKES;
         while self.execute::<Status>("query-status", json!({}))?.status == "inmigrate" {
+            if Instant::now() > until {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             std::thread::sleep(LOOKS);
         }
         Ok(())

@@ -7,7 +7,7 @@
 
 use super::order::{MachineOrder, Nic, Plug};
 use super::qmp::Monitor;
-use crate::cache::{Cache, name_of};
+use crate::cache::{Cache, SNAPSHOT as NAME, name_of};
 use crate::error::guest_error;
 use crate::line::Mode;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,9 @@ impl Snapshot {
             && order.spec.channel == VmChannel::VirtioSerial
             && order.nics.iter().all(|nic| inside(nic) && nic.line.vlan.is_none());
         let cache = order.snapshots.filter(|_| possible)?.clone();
-        Some(Snapshot { cache, name: format!("snapshot-{}", name_of(key(arguments))) })
+        // Another release of QEMU may not read the state.
+        let qemu = crate::qemu::qemu().ok()?;
+        Some(Snapshot { cache, name: format!("{NAME}{}", name_of(format!("{qemu}\n{}", key(arguments)))) })
     }
 
     /// The file of the snapshot, if there is one.

@@ -6,7 +6,7 @@ use tailbound_model::{Away, SleepState, SwitchEvent, SwitchKind};
 /// Maximum number of events kept in memory; an event has 32 bytes.
 const MOST_EVENTS: usize = 4 << 20;
 /// Maximum number of threads without a CPU in a result.
-const MOST_AWAY: usize = 20_000;
+const MOST_AWAY: usize = 5_000;
 /// Number of events in one allocation; stored events are never moved.
 const PIECE: usize = 1 << 16;
 
@@ -66,18 +66,37 @@ impl Events {
         events
     }
 
-    /// The threads that had no CPU when one of the time spans `windows` began, and were ready to run or held up. In the order
-    /// of the time spans, which must be sorted and must not overlap.
+    /// The threads that had no CPU when one of the time spans `windows` began, and were ready to run or held up. The most
+    /// important time span comes first: if there are too many threads, those of less important ones are left out. In the
+    /// order of time.
     pub fn away(&self, windows: &[(i64, i64)]) -> Vec<Away> {
-        let begins_ns: Vec<i64> = windows.iter().map(|(begin, _)| *begin).collect();
+        let mut begins_ns: Vec<i64> = windows.iter().map(|(begin, _)| *begin).collect();
+        let ranks: HashMap<i64, usize> = begins_ns.iter().enumerate().map(|(rank, begin)| (*begin, rank)).collect();
+        begins_ns.sort_unstable();
+        // The ring buffers of perf events are read one after another.
+        let mut events: Vec<&SwitchEvent> = self.pieces.iter().flatten().filter(|e| is_of_scheduler(e)).collect();
+        events.sort_by_key(|e| e.at_ns);
         let mut waiting = Waiting { begins_ns: &begins_ns, threads: HashMap::new(), found: Vec::new() };
-        self.pieces.iter().flatten().for_each(|event| waiting.take(event));
+        events.into_iter().for_each(|event| waiting.take(event));
         let left: Vec<SwitchEvent> = waiting.threads.values().copied().collect();
         left.into_iter().for_each(|event| waiting.find(event, i64::MAX));
-        waiting.found.sort_by_key(|away| (away.until_ns, away.event.at_ns));
-        waiting.found.truncate(MOST_AWAY);
-        waiting.found
+        let mut found = waiting.found;
+        // What happened within a gap is not known.
+        let gaps = self.gaps();
+        found.retain(|away| !gaps.iter().any(|(from, to)| *from < away.until_ns && away.event.at_ns < *to));
+        found.sort_by_key(|away| ranks.get(&away.until_ns).copied());
+        found.truncate(MOST_AWAY);
+        found.sort_by_key(|away| (away.until_ns, away.event.at_ns));
+        found
     }
+}
+
+/// Whether an event says which thread has a CPU or is ready to run.
+fn is_of_scheduler(event: &SwitchEvent) -> bool {
+    matches!(
+        event.what,
+        SwitchKind::Switch { .. } | SwitchKind::In(_) | SwitchKind::Out { .. } | SwitchKind::Wake { .. }
+    )
 }
 
 /// Threads that have no CPU, each with the event with which it left its CPU or became ready to run.
@@ -94,11 +113,9 @@ impl Waiting<'_> {
         match event.what {
             SwitchKind::Switch { out, into, preempted, state, .. } => {
                 self.came(into, event.at_ns);
-                if out > 0 && (preempted || state.is_some_and(is_held_up)) {
-                    self.threads.insert(out, *event);
-                }
+                self.left(out, event, preempted || state.is_some_and(is_held_up));
             }
-            SwitchKind::Out { thread, preempted: true } => drop(self.threads.insert(thread, *event)),
+            SwitchKind::Out { thread, preempted } => self.left(thread, event, preempted),
             SwitchKind::In(thread) => self.came(thread, event.at_ns),
             // A thread that is held up is woken when that ends.
             SwitchKind::Wake { thread, .. } => {
@@ -106,6 +123,14 @@ impl Waiting<'_> {
                 self.threads.insert(thread, *event);
             }
             _ => {}
+        }
+    }
+
+    /// A thread left its CPU. It may have been woken before, while it still ran.
+    fn left(&mut self, thread: i32, event: &SwitchEvent, is_kept: bool) {
+        self.threads.remove(&thread);
+        if thread > 0 && is_kept {
+            self.threads.insert(thread, *event);
         }
     }
 
@@ -196,6 +221,23 @@ mod tests {
         // Nothing shows that thread 9 got a CPU.
         assert_eq!(away(1_000), [400, 900]);
         assert_eq!(away(2_000), [400]);
+        // The events of one CPU can be read after later events of another one.
+        let mut late = Events::default();
+        [wake(400, 9), wake(800, 9)].iter().for_each(|event| late.keep(*event));
+        let ran = [(410, 0, 9), (420, 9, 0), (810, 0, 9)];
+        ran.iter().for_each(|(at, out, into)| {
+            late.keep(switch(*at, *out, *into, false, Some(SleepState::Interruptible)));
+        });
+        assert_eq!(late.away(&[(600, 700)]), []);
+        // A thread that runs can be woken; then it sleeps.
+        let mut runs = Events::default();
+        let sleeps = switch(110, 9, 0, false, Some(SleepState::Interruptible));
+        [switch(50, 0, 9, true, None), wake(100, 9), sleeps].iter().for_each(|event| runs.keep(*event));
+        assert_eq!(runs.away(&[(600, 700)]), []);
+        // Nobody knows what happened in a gap.
+        events.miss((550, 560));
+        assert_eq!(events.away(&[(500, 510)]).len(), 3);
+        assert_eq!(events.away(&[(590, 595)]), []);
     }
 
     #[test]

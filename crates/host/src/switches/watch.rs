@@ -120,9 +120,7 @@ impl SwitchWatch {
         if kept.len() < windows.len() {
             events = self.events.within(&kept);
         }
-        let mut spans = kept.clone();
-        spans.sort_unstable();
-        let away = self.events.away(&spans);
+        let away = self.events.away(&kept);
         let tasks = self.tasks_of(events.iter().chain(away.iter().map(|away| &away.event)));
         let Opened { scope, wakes, interrupts, recorder, follower, .. } = &self.opened;
         Switches {

@@ -40,6 +40,8 @@ pub struct GuestThread {
     pub vcpu: Option<u32>,
     /// Id of the thread on the host.
     pub tid: i32,
+    /// CPUs of the host on which the thread may run, as the kernel writes them.
+    pub cpus: String,
 }
 
 impl GuestSeen {

@@ -377,6 +377,7 @@ impl Place for Guest {
             name: thread.name.clone(),
             vcpu: thread.vcpu().and_then(|number| number.try_into().ok()),
             tid: thread.tid,
+            cpus: thread.seen.cpus.as_ref().map(ToString::to_string).unwrap_or_default(),
         };
         self.machine.threads().iter().map(one).collect()
     }
