@@ -86,21 +86,11 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
         }
         None => follow(thread, timeline, threads, (leg.from_ns, leg.to_ns), call_of(leg, thread, threads)),
     };
-    // The walk can lead from the carrier back to the poller, which wakes it for other reasons than the message.
-    let polled =
-        |stretch: &Stretch| Some(stretch.thread) == poller && carrier.is_none_or(|(at_ns, _)| stretch.end_ns <= at_ns);
+    let mut polling = Polling { poller, carried_ns: carrier.map(|(at_ns, _)| at_ns), in_vain_ns: 0 };
     let mut pieces = Vec::new();
     let mut from = leg.to_ns;
-    // Time for which the poller asked in vain, later than the stretch.
-    let mut in_vain_ns = 0;
     for stretch in way {
         from = from.min(stretch.begin_ns);
-        let late = in_vain_ns <= HANDED_OVER_NS;
-        in_vain_ns += if polled(&stretch) && matches!(stretch.what, What::Ran { .. }) {
-            stretch.end_ns - stretch.begin_ns
-        } else {
-            0
-        };
         let piece = |what| Piece {
             from_ns: stretch.begin_ns,
             to_ns: stretch.end_ns,
@@ -109,15 +99,11 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
             thread: stretch.thread,
             what,
         };
+        if let Some(what) = polling.before_arrival(&stretch) {
+            pieces.extend(without_message(piece(what), Some(SleepState::Interruptible), leg, timeline, threads));
+            continue;
+        }
         match stretch.what {
-            What::Ran { cpu } if polled(&stretch) => {
-                pieces.extend(without_message(piece(Doing::Polled { cpu }), None, leg, timeline, threads));
-            }
-            // The message came long after this wait.
-            What::Waited { .. } if polled(&stretch) && !late => {
-                let asleep = Some(SleepState::Interruptible);
-                pieces.extend(without_message(piece(Doing::Slept(asleep)), asleep, leg, timeline, threads));
-            }
             What::Ran { cpu } => pieces.push(owned(piece(Doing::Ran { cpu }), leg, threads)),
             What::Waited { cpu, evidence, limited } => {
                 pieces.push(owned(piece(Doing::Waited { cpu, evidence, limited }), leg, threads));
@@ -134,6 +120,39 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
         pieces.extend(without_message(unknown, None, leg, timeline, threads));
     }
     pieces
+}
+
+/// A thread that asks for a message again and again.
+struct Polling {
+    /// Id of the thread; `None` = the message is taken in another way.
+    poller: Option<i32>,
+    /// Time at which another thread of the end gave the message to the poller, ns.
+    carried_ns: Option<i64>,
+    /// Time for which the poller asked in vain after the stretches that are still to come, ns.
+    in_vain_ns: i64,
+}
+
+impl Polling {
+    /// What the poller did in a stretch before the message had arrived; `None` = the stretch is of another kind. The latest
+    /// stretch is passed first.
+    fn before_arrival(&mut self, stretch: &Stretch) -> Option<Doing> {
+        // The walk can lead from the carrier back to the poller, which wakes it for other reasons than the message.
+        let is_before = self.carried_ns.is_none_or(|at_ns| stretch.end_ns <= at_ns);
+        if Some(stretch.thread) != self.poller || !is_before {
+            return None;
+        }
+        match stretch.what {
+            What::Ran { cpu } => {
+                self.in_vain_ns += stretch.end_ns - stretch.begin_ns;
+                Some(Doing::Polled { cpu })
+            }
+            // The message came long after this wait.
+            What::Waited { .. } if self.in_vain_ns > HANDED_OVER_NS => {
+                Some(Doing::Slept(Some(SleepState::Interruptible)))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The end of the thread of a piece: the walk can lead to a thread of the other end, which woke the first thread.

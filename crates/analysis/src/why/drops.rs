@@ -81,7 +81,7 @@ impl Drops {
             .or_else(|| self.explain((sender, &OF_SENDER), due_ns))
     }
 
-    /// The first of these counters that moved at this end when a message that was due at this time was lost.
+    /// The first of `counters` of an end that increased when a message that was due at the time `due_ns` was lost.
     fn explain(&self, (end, counters): (&str, &[Counter]), due_ns: i64) -> Option<Reason> {
         let at_the_time = |c: &&Counted| c.from_ns < due_ns + AFTER_DUE_NS && due_ns <= c.to_ns;
         let moved = || self.counted.get(end).into_iter().flatten().filter(at_the_time);

@@ -25,6 +25,8 @@ pub(crate) struct Guest {
     pub name: String,
     /// Id of the thread that runs each vCPU, by the number of the vCPU.
     pub vcpus: BTreeMap<u32, i32>,
+    /// Whether the guest has one vCPU only.
+    pub has_one_vcpu: bool,
     /// Ids of the threads that carry packets.
     pub others: Vec<i32>,
     /// Names of the threads, by id.
@@ -63,7 +65,8 @@ impl Guest {
             |thread: &GuestThread| thread.cpus.parse().is_ok_and(|cpus: CpuList| cpus.0.is_subset(&recorded.0));
         let done = manifest.trials.iter().find(|t| t.id == trial)?;
         let seen = done.guests.iter().find(|guest| guest.guest == vm.name).filter(|guest| !guest.threads.is_empty())?;
-        let mut guest = Guest { end, name: vm.name.clone(), ..Guest::default() };
+        let has_one_vcpu = seen.threads.iter().filter(|thread| thread.vcpu.is_some()).count() == 1;
+        let mut guest = Guest { end, name: vm.name.clone(), has_one_vcpu, ..Guest::default() };
         // With vhost, the kernel carries the packets.
         let carriers = if seen.threads.iter().any(|t| t.name == VHOST) { VHOST } else { QEMU };
         for thread in seen.threads.iter().filter(|thread| is_recorded(thread)) {
@@ -121,7 +124,7 @@ impl Guest {
 
     /// The threads for which a message can have waited that no thread of an end had.
     fn carriers(&self) -> Vec<(i32, Evidence)> {
-        let only = self.vcpus.values().filter(|_| self.vcpus.len() == 1);
+        let only = self.vcpus.values().filter(|_| self.has_one_vcpu);
         only.chain(&self.others).map(|tid| (*tid, Evidence::Inferred)).collect()
     }
 }
@@ -137,7 +140,14 @@ mod tests {
     const HOG: i32 = 40;
 
     fn guest(vcpus: &[(u32, i32)]) -> Guest {
-        Guest { end: "pong", vcpus: vcpus.iter().copied().collect(), others: vec![MAIN], ..Guest::default() }
+        let has_one_vcpu = vcpus.len() == 1;
+        Guest {
+            end: "pong",
+            vcpus: vcpus.iter().copied().collect(),
+            has_one_vcpu,
+            others: vec![MAIN],
+            ..Guest::default()
+        }
     }
 
     fn piece(what: Doing) -> Piece {

@@ -69,7 +69,7 @@ impl<'a> Circumstances<'a> {
     }
 }
 
-/// What the time of a part is ascribed to, with this cause.
+/// The entry of the ledger to which a part of the delay belongs, if it has this cause.
 pub(crate) fn key(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<CausedBy>) -> Key {
     Key { cause, leg: part.leg, end: part.end, cpu, thread: (part.thread != 0).then_some(part.thread), by }
 }

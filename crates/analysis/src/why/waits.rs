@@ -85,7 +85,7 @@ fn quota_at_most_ns(piece: &Piece, known: &Circumstances) -> i64 {
     known.quota_moves(piece.end).map(within).sum::<i64>().min(piece.to_ns - piece.from_ns)
 }
 
-/// Why no thread had a CPU for which a thread had waited since `waits_since`.
+/// Why a CPU ran no thread, although a thread had waited for it since `waits_since`.
 fn idle(span: &Piece, (cpu, waits_since): (u32, i64), timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free.
     if let Some(limit) = timeline.limit(cpu, waits_since, span.from_ns) {

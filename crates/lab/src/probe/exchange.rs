@@ -92,8 +92,8 @@ impl Exchange {
         facts
     }
 
-    /// Sends one small datagram in each direction between every end after the first two and the first end with which it
-    /// communicates.
+    /// For every end but the first two: sends one small datagram in each direction between this end and the first end with
+    /// which it communicates.
     fn further(&mut self, facts: &mut PathFacts) {
         for end in 2..self.parties.len() {
             let first = usize::from(self.parties[end].sends);

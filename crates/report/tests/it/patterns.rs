@@ -312,8 +312,8 @@ fn lost_messages_are_not_nothing() {
     assert!(text.ends_with("blocked under the load: 480 of 500 messages were never answered."), "{text}");
 }
 
-/// Tests that a call is blocked from one period on, which is 10 ms here, and that the sentence about no effect names
-/// this limit.
+/// Tests that a send call counts as blocked if it takes at least one period (10 ms here), and that the sentence which says
+/// that the load had no effect names this limit.
 #[test]
 fn a_call_is_blocked_if_it_takes_a_period() {
     let told = |load: &Load| {
