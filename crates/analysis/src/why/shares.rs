@@ -230,7 +230,7 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
     let shown = threads().flat_map(|tid| {
         let evidence = if tid == piece.thread { Evidence::Seen } else { Evidence::Inferred };
         timeline
-            .asleep_as(tid, SleepState::Frozen)
+            .asleep_within(tid, SleepState::Frozen, (piece.from_ns, piece.to_ns))
             .into_iter()
             .map(move |(from, to)| (from, to, (CauseWord::Frozen, evidence)))
     });

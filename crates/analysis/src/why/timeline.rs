@@ -309,17 +309,6 @@ impl Timeline {
         since.max(left)
     }
 
-    /// The times in which `thread` slept in this state, until it was woken.
-    pub fn asleep_as(&self, thread: i32, state: SleepState) -> Vec<(i64, i64)> {
-        let Some(events) = self.threads.get(&thread) else { return Vec::new() };
-        let spans = events.iter().enumerate().filter(|(_, (_, s))| *s == State::Asleep(Some(state)));
-        let until = |n: usize, left: i64| {
-            let came = events.get(n + 1).map_or(self.end_ns, |(at, _)| *at);
-            self.woken(thread, left, came).map_or(came, |wake| wake.at_ns)
-        };
-        spans.map(|(n, (left, _))| (*left, until(n, *left))).collect()
-    }
-
     /// The times between two times in which `thread` was ready to run and had no CPU, cut off at these times.
     pub fn kept_ready(&self, thread: i32, from_ns: i64, to_ns: i64) -> Vec<(i64, i64, Idle)> {
         let Some(events) = self.threads.get(&thread) else { return Vec::new() };
