@@ -166,7 +166,7 @@ fn main() {
         difference.push((a - b) / 2.0);
     }
     println!("clock read           {:6.1} ns", clock_read());
-    println!("round trip, product  {:6.1} ns (median of {pairs}, {slots} slots each)", median(with));
-    println!("round trip, bare     {:6.1} ns", median(without));
+    println!("round trip with rows {:6.1} ns (median of {pairs}, {slots} slots each)", median(with));
+    println!("round trip, no rows  {:6.1} ns", median(without));
     println!("recorder per sample  {:6.1} ns (goal: at most 25)", median(difference));
 }

@@ -10,7 +10,7 @@ use tailbound_model::{
     ByteSize, FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, Trial, TrialStatus,
     UntilTerm, Warning,
 };
-use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, Repeated, Until};
+use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, Repeated, TrialRecord, Until};
 
 /// Data about the run that wrote the record: command, study, seed, order of trials.
 pub(crate) fn run(manifest: &Manifest) -> RunReport {
@@ -31,7 +31,8 @@ pub(crate) fn run(manifest: &Manifest) -> RunReport {
 
 /// The repetition of the trials, with the times between the measurements.
 fn repeated(repeated: &Repeated, manifest: &Manifest) -> RepeatedReport {
-    let order = manifest.plan.trials.iter().filter_map(|t| manifest.trials.iter().find(|record| record.id == t.id));
+    let records: BTreeMap<usize, &TrialRecord> = manifest.trials.iter().map(|record| (record.id, record)).collect();
+    let order = manifest.plan.trials.iter().filter_map(|t| records.get(&t.id));
     let measured = order.filter_map(|t| Some((t.began_unix_ns?, t.controller.as_ref()?.span_ns)));
     let spans: Vec<(i64, i64)> = measured.map(|(from_ns, ns)| (from_ns, from_ns + ns)).collect();
     let gap_ns = |pair: &[(i64, i64)]| pair[1].0 - pair[0].1;

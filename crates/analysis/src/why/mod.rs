@@ -45,7 +45,7 @@ use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
-use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches};
+use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockLine, Incident, Misses};
 
@@ -88,10 +88,9 @@ struct Explained {
 /// Finds the incidents of trials with answers, and reads everything that describes them.
 pub(crate) fn facts(record: &Record, trials: &[usize], clocks: &Clocks) -> Result<Vec<TrialFacts>, PassError> {
     let plan = &record.manifest.plan;
-    let condition = |id: usize| plan.trials.iter().find(|t| t.id == id).map(|t| &plan.conditions[t.condition].spec);
+    let spec_of = |id: usize| plan.trials.iter().find(|t| t.id == id).map(|t| &plan.conditions[t.condition].spec);
     parallel::all(trials, |&trial| {
-        let period_ns = condition(trial).and_then(|spec| spec.rate.period()).map(|p| p.0);
-        facts_of(record, trial, period_ns, clocks).map_err(|error| PassError { trial: Some(trial), error })
+        facts_of(record, trial, spec_of(trial), clocks).map_err(|error| PassError { trial: Some(trial), error })
     })
 }
 
@@ -125,11 +124,11 @@ fn ended_run(manifest: &Manifest, incident: &IncidentReport) -> bool {
     message.is_some_and(|m| m.trial == incident.trial && (incident.begin_ns..=incident.end_ns).contains(&m.due_ns))
 }
 
-/// Reads everything about one trial; `period_ns` is the time from one slot to the next, if there is a schedule.
+/// Reads everything about one trial of the condition `spec`.
 fn facts_of(
     record: &Record,
     trial: usize,
-    period_ns: Option<i64>,
+    spec: Option<&TrialSpec>,
     clocks: &Clocks,
 ) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
@@ -150,7 +149,8 @@ fn facts_of(
     }
     let (seen, pong) = seen(record, trial, clocks);
     if let (Some(found), Ok(_)) = (&found, &seen) {
-        wanted.times = remaining::rows(found, period_ns);
+        let period = spec.and_then(|spec| spec.rate.period());
+        wanted.times = remaining::rows(found, period.map(|p| p.0));
     }
     let read = match wanted.messages.is_empty() && !any_lost {
         true => Read::default(),
@@ -161,9 +161,7 @@ fn facts_of(
         }
     };
     let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
-    let plan = &record.manifest.plan;
-    let planned = plan.trials.iter().find(|t| t.id == trial).and_then(|t| plan.conditions.get(t.condition));
-    let poll = planned.is_some_and(|condition| condition.spec.measure.receive() == ReceiveMode::Spin);
+    let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
     Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll })
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn back(
                     Some(at) => at,
                     None => {
                         walk.push(left, ready, What::Slept(state));
-                        if !is_held_up(state) {
+                        if !state.is_some_and(SleepState::is_held_up) {
                             break;
                         }
                         left
@@ -183,11 +183,6 @@ impl Walk<'_> {
         self.thread = by;
         Some(wake.at_ns)
     }
-}
-
-/// Whether a thread that slept in this state had the message already: it did not wait for one.
-fn is_held_up(state: Option<SleepState>) -> bool {
-    !matches!(state, None | Some(SleepState::Interruptible | SleepState::Ended))
 }
 
 /// Whether `holder`, which runs at the time `at`, got its CPU for another reason than a message: a packet or a thread of

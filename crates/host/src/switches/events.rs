@@ -113,7 +113,7 @@ impl Waiting<'_> {
         match event.what {
             SwitchKind::Switch { out, into, preempted, state, .. } => {
                 self.came(into, event.at_ns);
-                self.left(out, event, preempted || state.is_some_and(is_held_up));
+                self.left(out, event, preempted || state.is_some_and(SleepState::is_held_up));
             }
             SwitchKind::Out { thread, preempted } => self.left(thread, event, preempted),
             SwitchKind::In(thread) => self.came(thread, event.at_ns),
@@ -147,11 +147,6 @@ impl Waiting<'_> {
         let begins = self.begins_ns[first..].iter().take_while(|begin| **begin < until_ns);
         self.found.extend(begins.map(|begin| Away { until_ns: *begin, event }));
     }
-}
-
-/// Whether a thread that sleeps in this state does not wait for a message.
-fn is_held_up(state: SleepState) -> bool {
-    !matches!(state, SleepState::Interruptible | SleepState::Ended)
 }
 
 /// Ids of the threads of an event between two threads; 0 = no thread.

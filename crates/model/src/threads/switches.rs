@@ -348,6 +348,14 @@ pub enum SleepState {
     Ended,
 }
 
+impl SleepState {
+    /// Whether a thread that sleeps in this state waits for something other than a message, a signal or a time.
+    #[must_use]
+    pub fn is_held_up(self) -> bool {
+        !matches!(self, SleepState::Interruptible | SleepState::Ended)
+    }
+}
+
 /// Limits of CPU time that keep threads from running although they are ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
