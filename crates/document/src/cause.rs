@@ -83,6 +83,19 @@ pub struct CausedBy {
     /// Scheduling policy of the thread, e.g. `fifo 90`; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// Name of the kernel thread that waited for the CPU, and that the message needed: it received the packet of the message, or
+    /// ran the timer of its sender. Absent if a thread of the end waited, and for other causes than `kernel_thread` and
+    /// `instrument`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<String>,
+}
+
+impl CausedBy {
+    /// A cause of which only the name is known.
+    #[must_use]
+    pub fn named(name: String) -> CausedBy {
+        CausedBy { name, process: None, tid: None, policy: None, carrier: None }
+    }
 }
 
 /// Kinds of evidence for an entry of a ledger.

@@ -84,6 +84,7 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
             way.extend(follow(Some(carrier), timeline, threads, (leg.from_ns, at_ns), None));
             way
         }
+        None if leg.metric == Metric::SendLateness => follow_sender(thread, leg, timeline, threads),
         None => follow(thread, timeline, threads, (leg.from_ns, leg.to_ns), call_of(leg, thread, threads)),
     };
     let mut polling = Polling { poller, carried_ns: carrier.map(|(at_ns, _)| at_ns), in_vain_ns: 0 };
@@ -198,6 +199,23 @@ pub(crate) fn follow(
     thread.map(|thread| back(timeline, thread, span, call, &known)).unwrap_or_default()
 }
 
+/// Follows the thread that sends by time, after its message was due. It waits for no message, so that it is also followed before
+/// a sleep: it was awake there, and sleeps again only because of what had kept it from sending. The latest time span comes first.
+fn follow_sender(thread: Option<i32>, leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Stretch> {
+    let mut way: Vec<Stretch> = Vec::new();
+    let mut to_ns = leg.to_ns;
+    loop {
+        let earlier = follow(thread, timeline, threads, (leg.from_ns, to_ns), None);
+        let slept = earlier.last().filter(|last| matches!(last.what, What::Slept(_)) && leg.from_ns < last.begin_ns);
+        let from_ns = slept.filter(|last| last.begin_ns < to_ns && Some(last.thread) == thread).map(|s| s.begin_ns);
+        way.extend(earlier);
+        match from_ns {
+            Some(from_ns) => to_ns = from_ns,
+            None => return way,
+        }
+    }
+}
+
 /// Whether the message of a leg is on its way from one end to the other.
 fn is_on_the_way(leg: &Leg) -> bool {
     matches!(leg.metric, Metric::Out | Metric::Back | Metric::RoundTrip)
@@ -273,6 +291,41 @@ mod tests {
         let (leg, what) = (Metric::Out, Doing::SleptForMessage(None));
         let hidden = |end| Piece { from_ns: 0, to_ns: 500, leg, end, thread: 20, what }.is_hidden(&timeline);
         assert_eq!(["ping", "pong"].map(hidden), [false, true]);
+    }
+
+    /// Test: the sender is stopped when its message is due, from 100 to 600. On a real-time kernel it then sleeps until the kernel
+    /// thread of its timer wakes it.
+    #[test]
+    fn a_sender_that_sleeps_again_after_a_stop_is_followed_to_the_stop() {
+        const MAIN: i32 = 20;
+        let event = |at_ns, what| SwitchEvent { at_ns, cpu: 0, what };
+        let out = |state| SwitchKind::Switch { out: MAIN, into: 0, preempted: false, state, limit: None };
+        let into = SwitchKind::Switch { out: 0, into: MAIN, preempted: false, state: None, limit: None };
+        let wake = |interrupt| SwitchKind::Wake { thread: MAIN, by: 30, interrupt, packet: false, limit: None };
+        let events = vec![
+            event(50, into),
+            event(100, out(Some(SleepState::Stopped))),
+            event(600, wake(false)),
+            event(620, into),
+            event(640, out(Some(SleepState::Interruptible))),
+            event(650, wake(true)),
+            event(660, into),
+        ];
+        let scope = SwitchScope::Cpus(CpuList::one(0));
+        let ends = vec!["ping".to_owned()];
+        let seen = [Switches { ends: ends.clone(), scope, wakes: true, events, ..Switches::default() }];
+        let before = vec![Thread { tid: MAIN, ..Thread::default() }];
+        let tables = [ThreadReport { ends, pid: MAIN, before, ..ThreadReport::default() }];
+        let threads = Threads::of(&tables, 0, &seen, &Pong::SameClock);
+        let metric = Metric::SendLateness;
+        let leg = Leg { metric, end: "ping", from_ns: 150, to_ns: 700, call: None, thread: None };
+        let pieces = of_leg(&leg, &Timeline::of(&seen, (0, 1_000)), &threads);
+        let slept = pieces.iter().filter(|p| matches!(p.what, Doing::Slept(_))).map(|p| (p.from_ns, p.to_ns, p.what));
+        let expected = [
+            (640, 650, Doing::Slept(Some(SleepState::Interruptible))),
+            (150, 600, Doing::Slept(Some(SleepState::Stopped))),
+        ];
+        assert_eq!(slept.collect::<Vec<_>>(), expected);
     }
 
     const POLLER: i32 = 20;

@@ -44,6 +44,18 @@ pub(crate) struct Kept {
     pub evidence: Evidence,
 }
 
+/// Puts time spans into their order and cuts off what an earlier one covers, so that they do not overlap.
+pub(crate) fn in_turn(mut spans: Vec<Kept>) -> Vec<Kept> {
+    spans.sort_by_key(|kept| (kept.from_ns, kept.to_ns));
+    let mut at = i64::MIN;
+    for kept in &mut spans {
+        kept.from_ns = kept.from_ns.max(at);
+        at = at.max(kept.to_ns);
+    }
+    spans.retain(|kept| kept.from_ns < kept.to_ns);
+    spans
+}
+
 impl Guest {
     /// The guest of an end of a trial whose other end runs on the host of the guest, in a process that has the thread ids
     /// of the host.
@@ -83,7 +95,7 @@ impl Guest {
 
     /// The process that runs the guest, as a cause.
     pub fn hypervisor(&self) -> CausedBy {
-        CausedBy { name: format!("the hypervisor of guest {}", self.name), process: None, tid: None, policy: None }
+        CausedBy::named(format!("the hypervisor of guest {}", self.name))
     }
 
     /// The times within a piece in which threads of the host kept the guest from working, in their order. They do not
@@ -98,14 +110,7 @@ impl Guest {
                 found.extend(spans.map(|(from, to)| one((from, to, idle))));
             }
         }
-        found.sort_by_key(|kept| (kept.from_ns, kept.to_ns));
-        let mut at = piece.from_ns;
-        for kept in &mut found {
-            kept.from_ns = kept.from_ns.max(at);
-            at = at.max(kept.to_ns);
-        }
-        found.retain(|kept| kept.from_ns < kept.to_ns);
-        found
+        in_turn(found)
     }
 
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.

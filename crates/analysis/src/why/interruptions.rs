@@ -13,7 +13,7 @@ pub(crate) fn interrupted(part: &Piece, cpu: u32, by: Interruption) -> Share {
         Interruption::Vector(number) => (CauseWord::Irq, format!("vector {number}")),
         Interruption::Softirq(number) => (CauseWord::Softirq, softirq(number)),
     };
-    whole(part, cause, Some(cpu), Some(CausedBy { name, process: None, tid: None, policy: None }), Evidence::Seen)
+    whole(part, cause, Some(cpu), Some(CausedBy::named(name)), Evidence::Seen)
 }
 
 /// Name of a soft interrupt, in the order of `/proc/softirqs`.

@@ -5,6 +5,7 @@
 //! with ledgers, the sums by cause, the tail that would remain without each cause, the places at which messages were
 //! lost, and runs of late messages. The levels that the study requested are never used.
 
+mod carriers;
 mod course;
 mod delays;
 mod drops;
@@ -45,7 +46,7 @@ use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
-use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
+use tailbound_model::{Attribution, FactValue, HostFacts, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockLine, Incident, Misses};
 
@@ -75,6 +76,8 @@ pub(crate) struct TrialFacts {
     guest: Option<Guest>,
     /// Whether the threads that receive messages poll.
     poll: bool,
+    /// Whether the kernels of all hosts stop real-time threads to leave time to others.
+    throttles: bool,
 }
 
 /// An incident with the entries of its ledger.
@@ -162,7 +165,24 @@ fn facts_of(
     };
     let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
     let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
-    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll })
+    Ok(TrialFacts {
+        trial,
+        found,
+        misses,
+        pong,
+        read,
+        rows: wanted.times,
+        seen,
+        guest,
+        poll,
+        throttles: throttles(record),
+    })
+}
+
+/// Whether the kernels of all hosts of the run stop real-time threads to leave time to others: those that have no fair server.
+fn throttles(record: &Record) -> bool {
+    let hosts: Vec<HostFacts> = record.hosts().into_iter().flatten().collect();
+    !hosts.is_empty() && hosts.iter().all(|host| host.get("sched.fair_server") == Some(&FactValue::Flag(false)))
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -208,7 +228,9 @@ impl TrialFacts {
 
     /// The threads of the trial, with those that run the guest of an end.
     fn threads<'a>(&'a self, tables: &'a [ThreadReport], view: &'a View) -> Threads<'a> {
-        let threads = Threads::of(tables, self.trial, &view.seen, &self.pong).that_poll(self.poll);
+        let threads = Threads::of(tables, self.trial, &view.seen, &self.pong)
+            .that_poll(self.poll)
+            .that_are_throttled(self.throttles);
         match &self.guest {
             Some(guest) => threads.with_names(&guest.names),
             None => threads,

@@ -1,5 +1,6 @@
 //! Causes of the time spans of a message: who had the CPU, who stopped the thread, or where the message was.
 
+use crate::why::carriers;
 use crate::why::course::{Doing, Piece};
 use crate::why::guest::Kept;
 use crate::why::interruptions::{divide, interrupted};
@@ -14,12 +15,18 @@ use tailbound_model::SleepState;
 
 /// The causes of one time span. A part of the span without any cause has no share.
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
-    let Some(guest) = known.guest else { return of_ends(piece, timeline, known) };
+    let kept = match known.guest {
+        Some(guest) => guest.kept(piece, timeline),
+        None => carriers::kept(piece, timeline, known.threads),
+    };
     let mut shares = Vec::new();
     let mut at = piece.from_ns;
-    for kept in guest.kept(piece, timeline) {
+    for kept in kept {
         shares.extend(of_ends(&Piece { from_ns: at, to_ns: kept.from_ns, ..*piece }, timeline, known));
-        of_guest(piece, kept, timeline, known, &mut shares);
+        match known.guest {
+            Some(_) => of_guest(piece, kept, timeline, known, &mut shares),
+            None => of_carrier(piece, kept, timeline, known, &mut shares),
+        }
         at = kept.to_ns;
     }
     shares.extend(of_ends(&Piece { from_ns: at, ..*piece }, timeline, known));
@@ -43,6 +50,25 @@ fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstance
     }
     // What had the CPU is no better known than that the message waited for this thread.
     shares[first..].iter_mut().for_each(|share| share.evidence = share.evidence.max(evidence));
+}
+
+/// The causes of a time in which a thread of the kernel that the message needed waited for a CPU.
+fn of_carrier(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
+    let Kept { from_ns, to_ns, thread, idle, evidence } = kept;
+    let Idle::Ready { cpu, .. } = idle else { return };
+    let end = known.threads.end_of_cpu(cpu).unwrap_or(piece.end);
+    let first = shares.len();
+    waited(&Piece { from_ns, to_ns, end, thread, ..*piece }, (cpu, evidence), timeline, known, shares);
+    for share in &mut shares[first..] {
+        share.evidence = share.evidence.max(evidence);
+        // Not a thread of an end waited, but one of the kernel.
+        if share.key.cause == CauseWord::WaitedForCpu {
+            share.key.cause = CauseWord::KernelThread;
+        }
+        if let (CauseWord::KernelThread | CauseWord::Instrument, Some(by)) = (share.key.cause, &mut share.key.by) {
+            by.carrier = known.threads.name(thread);
+        }
+    }
 }
 
 /// The causes of one time span, as far as the recorded events of the ends show them.
@@ -149,7 +175,7 @@ fn polled(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) 
 
 /// The cause of a time in which the kernel had the message.
 fn passed(part: &Piece, step: Step, timeline: &Timeline, known: &Circumstances) -> Share {
-    let by = |name: String| Some(CausedBy { name, process: None, tid: None, policy: None });
+    let by = |name: String| Some(CausedBy::named(name));
     let device = |index: Option<usize>| index.and_then(|index| timeline.hops.device(index));
     let at = |place| match place {
         Place::Discipline(index) => {
@@ -245,7 +271,7 @@ mod tests {
     use std::collections::BTreeMap;
     use tailbound_model::{
         Counter, CounterMove, CounterSeries, CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope,
-        Switches,
+        Switches, Task,
     };
 
     const THREAD: i32 = 20;
@@ -305,6 +331,40 @@ mod tests {
         let bounded = [(CauseWord::Softirq, 50, 50), (CauseWord::Steal, 0, 750), (CauseWord::OwnWork, 0, 750)];
         assert_eq!(shares_with(true, &[(500, interrupt)], vec![of("cpu 1")]), bounded);
         assert_eq!(shares_with(true, &[], vec![of("cpu 2")]), [(CauseWord::OwnWork, 800, 800)]);
+    }
+
+    #[test]
+    fn a_packet_that_a_kernel_thread_has_waits_for_what_has_the_cpu() {
+        const CARRIER: i32 = 30;
+        const HOG: i32 = 40;
+        let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
+        let switch = |out, into, preempted| SwitchKind::Switch { out, into, preempted, state: None, limit: None };
+        let wake = |thread, by, packet| SwitchKind::Wake { thread, by, interrupt: true, packet, limit: None };
+        let events = vec![
+            event(50, switch(CARRIER, 0, false)),
+            event(200, switch(0, HOG, false)),
+            event(300, wake(CARRIER, HOG, false)),
+            event(600, switch(HOG, CARRIER, true)),
+            event(650, wake(THREAD, CARRIER, true)),
+        ];
+        let task = |name: &str, kernel| Task { name: name.into(), policy: None, process: None, kernel };
+        let tasks = [(CARRIER, task("ksoftirqd/1", true)), (HOG, task("hog", false))].into();
+        let scope = SwitchScope::Cpus(CpuList::one(1));
+        let seen = [Switches { scope, wakes: true, events, tasks, ..Switches::default() }];
+        let threads = Threads::of_tasks(&seen);
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let what = Doing::SleptForMessage(Some(SleepState::Interruptible));
+        let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: THREAD, what };
+        let found = shares(&piece, &Timeline::of(&seen, (0, 1_000)), &known);
+        let by = |share: &Share| share.key.by.clone().map(|by| (by.name, by.carrier));
+        let found: Vec<_> = found.iter().map(|s| (s.from_ns, s.to_ns, s.key.cause, by(s), s.evidence)).collect();
+        let waited = Some(("hog".to_owned(), Some("ksoftirqd/1".to_owned())));
+        let expected = [
+            (100, 300, CauseWord::Network, None, Evidence::Inferred),
+            (300, 600, CauseWord::KernelThread, waited, Evidence::Inferred),
+            (600, 650, CauseWord::Network, None, Evidence::Inferred),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

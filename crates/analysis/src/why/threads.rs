@@ -11,6 +11,9 @@ const OWN_NAMES: [&str; 2] = ["tailbound", "tb-"];
 /// Loads of a study run in processes of Tailbound, but the study asks for them.
 const LOAD_NAMES: &str = "tb-load-";
 
+/// Rank of deadline threads, above the priorities of all other threads.
+const DEADLINE_RANK: u32 = 100;
+
 /// The threads of a trial by thread id.
 #[derive(Default)]
 pub(crate) struct Threads<'a> {
@@ -22,6 +25,7 @@ pub(crate) struct Threads<'a> {
     /// Names of threads that say more than the kernel's.
     names: BTreeMap<i32, String>,
     poll: bool,
+    throttles: bool,
 }
 
 impl<'a> Threads<'a> {
@@ -65,6 +69,17 @@ impl<'a> Threads<'a> {
         self.poll
     }
 
+    /// The same threads; `throttles`: whether the kernel leaves time to time-sharing threads by stopping all real-time
+    /// threads of a CPU.
+    pub fn that_are_throttled(self, throttles: bool) -> Threads<'a> {
+        Threads { throttles, ..self }
+    }
+
+    /// Whether the kernel leaves time to time-sharing threads by stopping all real-time threads of a CPU.
+    pub fn throttles(&self) -> bool {
+        self.throttles
+    }
+
     /// The end whose threads may run on this CPU, if no thread of the other end may.
     pub fn end_of_cpu(&self, cpu: u32) -> Option<&'static str> {
         self.cpus.get(&cpu).copied().flatten()
@@ -101,12 +116,29 @@ impl<'a> Threads<'a> {
         own.or_else(|| self.others.get(&tid).map(|task| task.name.clone()))
     }
 
+    /// Whether a thread has a real-time policy with a priority, `fifo` or `rr`; `None` if its policy is not known.
+    pub fn is_real_time(&self, tid: i32) -> Option<bool> {
+        let known =
+            tid == 0 || self.ends.contains_key(&tid) || self.others.get(&tid).is_some_and(|task| task.policy.is_some());
+        known.then(|| (1..DEADLINE_RANK).contains(&self.rank(tid)))
+    }
+
+    /// Ids of the threads of the kernel, or of two kernels, with this name.
+    pub fn of_the_kernel(&self, name: &str) -> impl Iterator<Item = i32> {
+        self.others.iter().filter(move |(_, task)| task.kernel && task.name == name).map(|(tid, _)| *tid)
+    }
+
+    /// Whether a thread belongs to the kernel.
+    pub fn is_of_the_kernel(&self, tid: i32) -> bool {
+        self.others.get(&tid).is_some_and(|task| task.kernel)
+    }
+
     /// Rank of a thread in the kernel's scheduler: real-time threads by priority, deadline threads above them, all other
     /// threads 0.
     pub fn rank(&self, tid: i32) -> u32 {
         let of = |policy: &Policy| match policy {
             Policy::Fifo { priority } | Policy::Rr { priority } => *priority,
-            Policy::Deadline { .. } => 100,
+            Policy::Deadline { .. } => DEADLINE_RANK,
             _ => 0,
         };
         match self.ends.get(&tid) {
@@ -118,10 +150,9 @@ impl<'a> Threads<'a> {
     /// The thread with this id, which had a CPU, and the cause of a wait for that CPU.
     pub fn had_the_cpu(&self, tid: i32) -> (CauseWord, CausedBy) {
         let by = |name: String, policy: Option<String>| CausedBy {
-            name,
-            process: None,
             tid: (tid > 0).then_some(kernel_id(tid)),
             policy,
+            ..CausedBy::named(name)
         };
         if let Some((_, thread, _)) = self.ends.get(&tid) {
             return (CauseWord::WaitedForCpu, by(thread.name.clone(), Some(thread.policy.clone())));

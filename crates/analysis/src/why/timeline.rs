@@ -8,6 +8,9 @@ use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEven
 /// Longest duration of an interrupt or a page fault that an event can give, ns.
 const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
 
+/// Largest number of context switches that are looked at to find the last real-time thread of a CPU.
+const MOST_OF_LOWER_THREADS: usize = 10_000;
+
 /// In place of a thread id: it is not known which thread had a CPU, because a context switch was not reported.
 pub(crate) const UNKNOWN: i32 = i32::MIN;
 
@@ -46,12 +49,24 @@ pub(crate) enum Idle {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wake {
     pub at_ns: i64,
+    /// Number of the CPU on which the wake-up was caused.
+    pub cpu: u32,
     /// Id of the thread that caused the wake-up; `None` if an interrupt caused it.
     pub by: Option<i32>,
+    /// Id of the thread that had the CPU when an interrupt caused the wake-up.
+    pub within: Option<i32>,
     /// Whether the soft interrupt that receives packets caused the wake-up.
     pub packet: bool,
     /// Limit that kept the woken thread from running.
     pub limit: Option<CpuLimit>,
+}
+
+impl Wake {
+    /// A wake-up that was caused while the thread `by` had `cpu`, by it or by an interrupt.
+    fn of((at_ns, cpu): (i64, u32), (by, interrupt): (i32, bool), packet: bool, limit: Option<CpuLimit>) -> Wake {
+        let (by, within) = if interrupt { (None, Some(by)) } else { (Some(by), None) };
+        Wake { at_ns, cpu, by, within, packet, limit }
+    }
 }
 
 /// A time span in which an interrupt or a soft interrupt had a CPU.
@@ -135,13 +150,13 @@ impl Timeline {
 
     /// Adds the event, before the timeline, since which a thread had no CPU when the timeline began.
     fn was_away(&mut self, event: SwitchEvent) {
-        let SwitchEvent { at_ns, what, .. } = event;
+        let SwitchEvent { at_ns, cpu, what } = event;
         let (thread, state) = match what {
             SwitchKind::Switch { out, preempted: true, limit, .. } => (out, State::Preempted(limit)),
             SwitchKind::Switch { out, state, .. } => (out, State::Asleep(state)),
             SwitchKind::Out { thread, preempted: true } => (thread, State::Preempted(None)),
             SwitchKind::Wake { thread, by, interrupt, packet, limit } => {
-                let wake = Wake { at_ns, by: (!interrupt).then_some(by), packet, limit };
+                let wake = Wake::of((at_ns, cpu), (by, interrupt), packet, limit);
                 let wakes = self.wakes.entry(thread).or_default();
                 // Two agents of a host record the same event.
                 if wakes.first().is_none_or(|first| first.at_ns > at_ns) {
@@ -184,12 +199,12 @@ impl Timeline {
                 self.leave(thread, at_ns, cpu, if preempted { State::Preempted(None) } else { State::Asleep(None) });
             }
             SwitchKind::Wake { thread, by, interrupt, packet, limit } => {
-                let by = (!interrupt).then_some(by);
-                let already = self.acted.get(&cpu).is_some_and(|(who, _)| Some(*who) == by);
-                if let Some(by) = by.filter(|_| !already) {
+                let wake = Wake::of((at_ns, cpu), (by, interrupt), packet, limit);
+                let already = self.acted.get(&cpu).is_some_and(|(who, _)| Some(*who) == wake.by);
+                if let Some(by) = wake.by.filter(|_| !already) {
                     self.acted.insert(cpu, (by, at_ns));
                 }
-                self.wakes.entry(thread).or_default().push(Wake { at_ns, by, packet, limit });
+                self.wakes.entry(thread).or_default().push(wake);
             }
             SwitchKind::FairServer { .. } => self.served.entry(cpu).or_default().push(at_ns),
             SwitchKind::Limited { thread, .. } => self.held.entry(cpu).or_default().push((at_ns, thread)),
@@ -398,6 +413,12 @@ impl Timeline {
         within.map(clipped).filter(|(from, to, _)| from < to).collect()
     }
 
+    /// The thread that had `cpu` at the time `at` (0 = idle); `None` if it is not known.
+    pub fn had(&self, cpu: u32, at: i64) -> Option<i32> {
+        let events = self.cpus.get(&cpu)?;
+        events[..events.partition_point(|(t, _)| *t <= at)].last().map(|(_, who)| *who).filter(|who| *who != UNKNOWN)
+    }
+
     /// Whether the fair server had chosen the thread that ran on `cpu` from the time `at` on.
     pub fn is_served(&self, cpu: u32, at: i64) -> bool {
         let Some(events) = self.cpus.get(&cpu) else { return false };
@@ -452,6 +473,20 @@ impl Timeline {
         let limits = self.limits.get(&cpu)?;
         let before = limits[..limits.partition_point(|(at, _)| *at <= to_ns)].last();
         before.filter(|(at, _)| *at >= from_ns).map(|(_, limit)| *limit)
+    }
+
+    /// Whether the kernel stopped the real-time threads of `cpu` at the time `at`: the last of them that had the CPU left it
+    /// although it was ready to run, and since then only threads ran to which the scheduler prefers it. `is_real_time`:
+    /// whether a thread is a real-time thread; `None` = not known.
+    pub fn stops_real_time(&self, cpu: u32, at: i64, is_real_time: impl Fn(i32) -> Option<bool>) -> bool {
+        let Some(events) = self.cpus.get(&cpu) else { return false };
+        let before = &events[..events.partition_point(|(t, _)| *t <= at)];
+        let mut pairs = before.windows(2).rev().take(MOST_OF_LOWER_THREADS);
+        let last = pairs.find(|pair| pair.iter().any(|(_, who)| is_real_time(*who) != Some(false)));
+        last.is_some_and(|pair| {
+            let (left, came) = (is_real_time(pair[0].1), is_real_time(pair[1].1));
+            (left, came) == (Some(true), Some(false)) && self.replaced(cpu, pair[1].0) == Some((pair[0].1, true))
+        })
     }
 
     /// The interrupts on `cpu` between two times, clipped to them, in the order of their begin.

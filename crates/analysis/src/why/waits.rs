@@ -50,7 +50,10 @@ pub(crate) fn waited(
                     let displaced =
                         known.threads.rank(part.thread) > known.threads.rank(tid) && timeline.is_served(cpu, from);
                     let cause = if displaced { CauseWord::FairServer } else { cause };
-                    vec![whole(&span, cause, Some(cpu), Some(by), evidence)]
+                    match !displaced && known.threads.throttles() && stops_real_time(&span, cpu, timeline, known) {
+                        true => vec![whole(&span, CauseWord::RtThrottled, Some(cpu), None, Evidence::Inferred)],
+                        false => vec![whole(&span, cause, Some(cpu), Some(by), evidence)],
+                    }
                 }
             };
             let bounded = |share| match evidence {
@@ -60,6 +63,13 @@ pub(crate) fn waited(
             shares.extend(found.into_iter().map(bounded));
         }
     }
+}
+
+/// Whether a limit of the kernel keeps the real-time thread that waits in this piece from `cpu`, which a time-sharing thread
+/// has, or none.
+fn stops_real_time(piece: &Piece, cpu: u32, timeline: &Timeline, known: &Circumstances) -> bool {
+    let is_real_time = |tid| known.threads.is_real_time(tid);
+    is_real_time(piece.thread) == Some(true) && timeline.stops_real_time(cpu, piece.from_ns, is_real_time)
 }
 
 /// The causes of a wait for a CPU whose threads are not recorded: another program, or a stop by the CPU quota, which took at
@@ -90,6 +100,9 @@ fn idle(span: &Piece, (cpu, waits_since): (u32, i64), timeline: &Timeline, known
     // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free.
     if let Some(limit) = timeline.limit(cpu, waits_since, span.from_ns) {
         return vec![whole(span, cause_of(limit), Some(cpu), None, Evidence::Inferred)];
+    }
+    if stops_real_time(span, cpu, timeline, known) {
+        return vec![whole(span, CauseWord::RtThrottled, Some(cpu), None, Evidence::Inferred)];
     }
     if quota_may_have_lasted(span, known) {
         return vec![whole(span, CauseWord::CpuQuota, Some(cpu), None, Evidence::Counted)];
@@ -144,12 +157,10 @@ mod tests {
     /// The causes of a wait of thread 20 for the idle CPU 1, from 200 to `came`, with a page fault of this length from 90 on,
     /// if the hypervisor took this time from the CPU until 1,000,000,000: cause, lower end, evidence.
     fn waits_for_an_idle_cpu(came: i64, fault_ns: u32, stolen_ns: u64) -> Vec<(CauseWord, i64, Evidence)> {
-        let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
-        let switch = |out, into| SwitchKind::Switch { out, into, preempted: false, state: None, limit: None };
         let mut events = vec![
-            event(100, switch(20, 0)),
+            event(100, switch(20, 0, false)),
             event(200, SwitchKind::Wake { thread: 20, by: 0, interrupt: true, packet: false, limit: None }),
-            event(came, switch(0, 20)),
+            event(came, switch(0, 20, false)),
         ];
         if fault_ns > 0 {
             events.insert(0, event(90, SwitchKind::PageFault { thread: 20, ns: fault_ns, disk: true }));
@@ -176,34 +187,66 @@ mod tests {
         found.iter().map(|s| (s.key.cause, s.low_ns, s.evidence)).collect()
     }
 
+    /// The first cause of a wait of a thread for CPU 1, from 200 to 900. Threads 20 and 22 are real-time threads, 21 and 30 are
+    /// not. `throttles`: whether the kernel has no fair server.
+    fn cause_of_a_wait(waits: i32, throttles: bool, mut events: Vec<SwitchEvent>) -> CauseWord {
+        events.push(event(900, switch(30, waits, true)));
+        let task =
+            |policy: &str| Task { name: "name".into(), policy: policy.parse().ok(), process: None, kernel: false };
+        let tasks = [(20, task("fifo 50")), (21, task("other")), (22, task("fifo 1")), (30, task("other"))].into();
+        let scope = SwitchScope::Cpus(CpuList([1].into()));
+        let seen = [Switches { scope, wakes: true, windows: vec![(0, 1000)], events, tasks, ..Switches::default() }];
+        let timeline = Timeline::of(&seen, (0, 1000));
+        let threads = Threads::of_tasks(&seen).that_are_throttled(throttles);
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
+        let part = Piece { from_ns: 200, to_ns: 900, leg: Metric::Turnaround, end: "pong", thread: waits, what };
+        let mut found = Vec::new();
+        waited(&part, (1, Evidence::Seen), &timeline, &known, &mut found);
+        found[0].key.cause
+    }
+
+    fn event(at_ns: i64, what: SwitchKind) -> SwitchEvent {
+        SwitchEvent { at_ns, cpu: 1, what }
+    }
+
+    fn switch(out: i32, into: i32, preempted: bool) -> SwitchKind {
+        SwitchKind::Switch { out, into, preempted, state: None, limit: None }
+    }
+
     #[test]
     fn the_fair_server_displaces_a_real_time_thread() {
-        let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
-        let switch = |out, into| SwitchKind::Switch { out, into, preempted: true, state: None, limit: None };
-        let cause_with = |served: bool, waits: i32| {
-            let mut events = vec![event(100, switch(20, 30)), event(900, switch(30, 20))];
-            if served {
-                events.insert(1, event(100, SwitchKind::FairServer { thread: 30 }));
-            }
-            let task =
-                |policy: &str| Task { name: "name".into(), policy: policy.parse().ok(), process: None, kernel: false };
-            let tasks = [(20, task("fifo 50")), (21, task("other")), (30, task("other"))].into();
-            let scope = SwitchScope::Cpus(CpuList([1].into()));
-            let seen =
-                [Switches { scope, wakes: true, windows: vec![(0, 1000)], events, tasks, ..Switches::default() }];
-            let timeline = Timeline::of(&seen, (0, 1000));
-            let threads = Threads::of_tasks(&seen);
-            let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
-            let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
-            let part = Piece { from_ns: 100, to_ns: 900, leg: Metric::Turnaround, end: "pong", thread: waits, what };
-            let mut found = Vec::new();
-            waited(&part, (1, Evidence::Seen), &timeline, &known, &mut found);
-            found[0].key.cause
-        };
-        assert_eq!(cause_with(true, 20), CauseWord::FairServer);
-        assert_eq!(cause_with(false, 20), CauseWord::WaitedForCpu);
+        let displaced = || vec![event(100, switch(20, 30, true))];
+        let served = || [displaced(), vec![event(100, SwitchKind::FairServer { thread: 30 })]].concat();
+        assert_eq!(cause_of_a_wait(20, false, served()), CauseWord::FairServer);
+        assert_eq!(cause_of_a_wait(20, false, displaced()), CauseWord::WaitedForCpu);
         // The thread that waits is a time-sharing thread too.
-        assert_eq!(cause_with(true, 21), CauseWord::WaitedForCpu);
+        assert_eq!(cause_of_a_wait(21, false, served()), CauseWord::WaitedForCpu);
+    }
+
+    #[test]
+    fn a_kernel_without_fair_server_stops_all_real_time_threads_of_a_cpu() {
+        let displaced = |by| vec![event(50, switch(0, 22, false)), event(100, switch(22, by, true))];
+        // The real-time thread that used up the run time is another one than the one that waits.
+        assert_eq!(cause_of_a_wait(20, true, displaced(30)), CauseWord::RtThrottled);
+        assert_eq!(cause_of_a_wait(22, true, displaced(30)), CauseWord::RtThrottled);
+        let then_another = [displaced(21), vec![event(150, switch(21, 30, true))]].concat();
+        assert_eq!(cause_of_a_wait(20, true, then_another), CauseWord::RtThrottled);
+        // No kernel runs nothing while a real-time thread is ready, but for the limit.
+        let then_idle = || [displaced(0), vec![event(800, switch(0, 30, false))]].concat();
+        assert_eq!(cause_of_a_wait(20, true, then_idle()), CauseWord::RtThrottled);
+        assert_eq!(cause_of_a_wait(20, false, then_idle()), CauseWord::RtThrottled);
+        // On kernels with a fair server, that server may have chosen the time-sharing thread.
+        assert_eq!(cause_of_a_wait(20, false, displaced(30)), CauseWord::WaitedForCpu);
+        // A time-sharing thread is not stopped.
+        assert_eq!(cause_of_a_wait(21, true, displaced(30)), CauseWord::WaitedForCpu);
+        // A thread of unknown policy, for example the one that moves threads to other CPUs, took the CPU first.
+        let unknown = vec![event(100, switch(22, 99, true)), event(110, switch(99, 30, false))];
+        assert_eq!(cause_of_a_wait(20, true, unknown), CauseWord::WaitedForCpu);
+        // The last real-time thread fell asleep, or was not recorded.
+        let asleep = vec![event(100, switch(22, 30, false))];
+        assert_eq!(cause_of_a_wait(20, true, asleep), CauseWord::WaitedForCpu);
+        assert_eq!(cause_of_a_wait(20, true, vec![event(100, switch(0, 30, false))]), CauseWord::WaitedForCpu);
     }
 
     #[test]

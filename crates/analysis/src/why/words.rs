@@ -114,11 +114,21 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
     let who = format!("{thread}{end}");
     let cpu = entry.cpu.map_or("a CPU".to_owned(), |cpu| format!("CPU {cpu}"));
     let by = || entry.by.as_ref().map_or("another thread".to_owned(), named);
+    if let Some(carrier) = entry.by.as_ref().and_then(|by| by.carrier.as_ref()) {
+        let of = if entry.cause == CauseWord::Instrument { " of Tailbound" } else { "" };
+        return format!(
+            "the kernel thread `{carrier}`, which the message needed, waited for {cpu}, which {}{of} had",
+            by()
+        );
+    }
     match entry.cause {
         CauseWord::WaitedForCpu if entry.by.is_none() => {
             format!("{who} waited for {cpu}; what ran there is not recorded")
         }
         CauseWord::WaitedForCpu => format!("{who} waited for {cpu}, which {} had", by()),
+        CauseWord::KernelThread if entry.by.is_none() => {
+            format!("{who} waited for {cpu}; what ran there is not recorded")
+        }
         CauseWord::KernelThread => format!("{who} waited for {cpu}, which the kernel thread {} had", by()),
         CauseWord::Instrument => format!("{who} waited for {cpu}, which {} of Tailbound had", by()),
         CauseWord::Irq => format!("the interrupt {} had {cpu}", by()),
@@ -169,5 +179,29 @@ fn named(by: &CausedBy) -> String {
     match about.is_empty() {
         true => format!("`{}`", by.name),
         false => format!("`{}` ({})", by.name, about.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_thread_had_the_cpu_or_waited_for_it() {
+        let entry = |name: &str, carrier: Option<&str>| LedgerEntry {
+            cause: CauseWord::KernelThread,
+            leg: "out".into(),
+            end: Some("pong".into()),
+            cpu: Some(1),
+            thread: Some("receiver".into()),
+            by: Some(CausedBy { carrier: carrier.map(str::to_owned), ..CausedBy::named(name.into()) }),
+            ns_low: 300,
+            ns_high: 300,
+            evidence: Evidence::Seen,
+        };
+        let had = "`receiver` of the pong end waited for CPU 1, which the kernel thread `kworker/1:0` had";
+        assert_eq!(cause(&entry("kworker/1:0", None)), had);
+        let waited = "the kernel thread `ksoftirqd/1`, which the message needed, waited for CPU 1, which `hog` had";
+        assert_eq!(cause(&entry("hog", Some("ksoftirqd/1"))), waited);
     }
 }

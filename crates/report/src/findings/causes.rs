@@ -112,9 +112,13 @@ fn words(cause: &CauseShare) -> String {
     let by = cause.by.as_ref().map_or(String::new(), |by| format!("`{}`", by.name));
     let end = cause.end.as_ref().map_or(String::new(), |end| format!(" ({end} end)"));
     let towards = || cause.end.as_deref().unwrap_or("other");
+    let carrier = cause.by.as_ref().and_then(|by| by.carrier.as_ref()).map(|name| format!("`{name}`"));
     match cause.cause {
         CauseWord::WaitedForCpu if by.is_empty() => format!("waiting for a CPU{end}"),
         CauseWord::WaitedForCpu => format!("waiting for a CPU that {by} had{end}"),
+        CauseWord::KernelThread | CauseWord::Instrument if carrier.is_some() => {
+            format!("waiting of the kernel thread {} for a CPU that {by} had{end}", carrier.unwrap_or_default())
+        }
         CauseWord::KernelThread => format!("waiting for a CPU that the kernel thread {by} had{end}"),
         CauseWord::Instrument => format!("waiting for a CPU that {by} of Tailbound had{end}"),
         CauseWord::Irq => format!("in the interrupt {by}{end}"),

@@ -80,9 +80,13 @@ fn and(parts: &[String]) -> String {
 /// Words for a cause after "without", e.g. `the waits for a CPU that \`stress-ng\` had (pong end)`.
 fn words(of: &WithoutCause) -> String {
     let by = of.by.as_ref().map_or(String::new(), |by| format!("`{}`", by.name));
+    let carrier = of.by.as_ref().and_then(|by| by.carrier.as_ref()).map(|name| format!("`{name}`"));
     let what = match of.cause {
         CauseWord::WaitedForCpu if by.is_empty() => "the waits for a CPU".to_owned(),
         CauseWord::WaitedForCpu => format!("the waits for a CPU that {by} had"),
+        CauseWord::KernelThread | CauseWord::Instrument if carrier.is_some() => {
+            format!("the waits of the kernel thread {} for a CPU that {by} had", carrier.unwrap_or_default())
+        }
         CauseWord::KernelThread => format!("the waits for a CPU that the kernel thread {by} had"),
         CauseWord::Instrument => format!("the waits for a CPU that {by} of Tailbound had"),
         CauseWord::Irq => format!("the interrupt {by}"),

@@ -75,7 +75,11 @@ pub(crate) fn words(span: &HopSpan) -> String {
     let by = span.by.as_ref().map_or(String::new(), |by| by.process.as_ref().unwrap_or(&by.name).clone());
     let cpu = span.cpu.map_or("a CPU".to_owned(), |cpu| format!("CPU {cpu}"));
     let Some(cause) = span.cause else { return "cause not known".to_owned() };
+    let carrier = span.by.as_ref().and_then(|by| by.carrier.as_ref());
     let what = match cause {
+        CauseWord::KernelThread | CauseWord::Instrument if carrier.is_some() => {
+            format!("{} waited for {cpu} ({by})", carrier.map_or("", String::as_str))
+        }
         CauseWord::WaitedForCpu | CauseWord::KernelThread | CauseWord::Instrument if !by.is_empty() => {
             format!("waited for {cpu} ({by})")
         }
