@@ -51,6 +51,8 @@ def options():
                    " if a decoy is named")
     p.add_argument("--out", type=Path, help="directory for result.json, result.md and, with --keep, the records")
     p.add_argument("--keep", action="store_true")
+    p.add_argument("--built", type=Path, help="directory with the helper program and the driver `held`, where no C compiler is")
+    p.add_argument("--own-machine", action="store_true", help="in a guest: settings of the whole machine may change, and are not put back")
     p.add_argument("--self-test", action="store_true")
     given = p.parse_args()
     given.faults = given.faults if given.faults is not None else 30 if given.short else 256
@@ -148,7 +150,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="why-", ignore_cleanup_errors=True) as folder:
         busy = Busy(Path(folder)) if given.busy else None
         try:
-            with Stage(given.binary.resolve(), Path(folder), given.user, given.rate) as stage:
+            with Stage(given.binary.resolve(), Path(folder), given.user, given.rate, given.built, given.own_machine) as stage:
                 judged, facts = run_all(given, stage)
         finally:
             if busy:

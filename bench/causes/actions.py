@@ -2,7 +2,7 @@
 import signal
 from dataclasses import dataclass
 from . import target
-from .kinds import SPARE
+from .kinds import ON_ONE_CPU
 
 STOP, CONT, CHLD = int(signal.SIGSTOP), int(signal.SIGCONT), int(signal.SIGCHLD)
 # A limit of CPU time is noticed at the next tick of the scheduler, up to this much later.
@@ -33,7 +33,7 @@ class Actions:
     def __init__(self, session, pids):
         self.session, self.stage, self.pids = session, session.stage, pids
         self.supervisors = {end: target.parent(pid) for end, pid in pids.items()}
-        self.spare = session.run.layout == SPARE
+        self.spare = session.run.layout in ON_ONE_CPU
         self.cpus = {"ping": 0, "pong": 0 if self.spare else 1}
         self.bridge, self.orders = None, {}
 
@@ -124,6 +124,9 @@ class Actions:
         """To a CPU that a real-time program keeps, which harms nobody before."""
         hog = Part("hog", [self.name("ctl", item), "fifo", 20 + item.variant % 60, 1], harms=False)
         return [self.migrated(item, end, cpu)[0], hog]
+
+    def starved_receiver(self, item, end, cpu):
+        return self.rt_hog(item, end, 1)
 
     # Decoys.
 

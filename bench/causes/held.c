@@ -1,6 +1,6 @@
 /* A driver for bench/why.py: the driver `udp`, whose send call sleeps, waits for a lock that another thread holds, or uses memory
- * whose pages are on a disk, at ordered times. The orders are in a file beside this object, one file per end, which `plant.c`
- * writes; beside it is the file with the pages.
+ * whose pages are on a disk, at ordered times. The driver `udp` is a file beside this object. The orders are in the directory
+ * `orders` beside it, one file per end, which `plant.c` writes; there is also the file with the pages.
  */
 #define _GNU_SOURCE
 #include "held.h"
@@ -19,11 +19,13 @@
 #include <unistd.h>
 
 static const tb_driver *base;
+static const char BASE_DRIVER[] = "libtailbound_driver_udp_so.so";
 static tb_driver table;
 static struct order *orders;
 /* Memory of a file whose pages were never used before. */
 static const volatile char *pages;
 static size_t page_bytes, unused_page, page_count;
+enum { PATH_BYTES = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *description;
 
@@ -86,19 +88,27 @@ static void read_pages(int64_t until) {
         for (int i = 0; i < 8 && unused_page < page_count; i++) (void)pages[page_bytes * unused_page++];
 }
 
+/* Writes the path of a file beside this object to `path`, of PATH_BYTES. */
+static void beside(char *path, const char *directory, const char *name) {
+    Dl_info about;
+    const char *own = dladdr(&base, &about) ? about.dli_fname : "", *slash = strrchr(own, '/');
+    snprintf(path, PATH_BYTES, "%.*s%s%s", slash ? (int)(slash - own) + 1 : 0, own, directory, name);
+}
+
 /* At the first message, because the process has the name of its end only then. Without orders the driver is `udp`. */
 static void begin(void) {
-    char name[32] = "", path[4096];
+    char name[32] = "", pages_name[64], path[PATH_BYTES];
     FILE *comm = fopen("/proc/self/comm", "re");
     if (comm && fgets(name, sizeof name, comm)) name[strcspn(name, "\n")] = 0;
     if (comm) fclose(comm);
-    snprintf(path, sizeof path, "%s/%s", ORDERS_DIRECTORY, name);
+    beside(path, "orders/", name);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *map = fd < 0 ? MAP_FAILED : mmap(NULL, ORDERS * sizeof *orders, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     pthread_t thread;
     if (map == MAP_FAILED) return;
     orders = map;
-    snprintf(path, sizeof path, "%s/pages-%s", ORDERS_DIRECTORY, name);
+    snprintf(pages_name, sizeof pages_name, "pages-%s", name);
+    beside(path, "orders/", pages_name);
     map_pages(path);
     if (pthread_create(&thread, NULL, keep, NULL) == 0) pthread_detach(thread);
 }
@@ -124,7 +134,9 @@ static int send_held(void *session, uint32_t ep, uint64_t seq, const uint8_t *da
 
 const tb_driver *tailbound_driver_v1(void) {
     if (base) return &table;
-    void *library = dlopen(BASE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    char path[PATH_BYTES];
+    beside(path, "", BASE_DRIVER);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const tb_driver *(*entry)(void) = library ? (const tb_driver *(*)(void))dlsym(library, "tailbound_driver_v1") : NULL;
     if (!entry) return NULL;
     base = entry();

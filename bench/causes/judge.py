@@ -48,7 +48,9 @@ def matches(entry, incident, fault):
     leg = entry.get("leg") or incident.get("leg")
     # On its way through the kernel a message is at no end, but on a CPU.
     of_cpu = not entry.get("end") and entry.get("cpu") is not None and entry["cpu"] == fault.cpu
-    return (entry["cause"] in kind.causes and (not kind.at_end or of_cpu or entry.get("end") == fault.item.end)
+    # A hog can also keep the CPU from the kernel thread that has the packet.
+    carried = kind.named_by and entry["cause"] == "kernel_thread" and (entry.get("by") or {}).get("carrier")
+    return ((entry["cause"] in kind.causes or carried) and (not kind.at_end or of_cpu or entry.get("end") == fault.item.end)
             and (not kind.at_leg or leg == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
 
 

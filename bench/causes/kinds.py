@@ -5,7 +5,9 @@ from dataclasses import dataclass
 KEEPER = "keeper"
 
 # Layouts of a run: each is a study.
-LOOPBACK, BRIDGE, SWITCH, REAL_TIME, SPARE = "loopback", "bridge", "switch", "real-time", "spare"
+LOOPBACK, BRIDGE, SWITCH, REAL_TIME, SPARE, STEERED = "loopback", "bridge", "switch", "real-time", "spare", "steered"
+# Both ends on CPU 0.
+ON_ONE_CPU = (SPARE, STEERED)
 DRIVERS = ("udp", "cyclonedds", "fastdds")
 HELD = "held"
 
@@ -68,6 +70,8 @@ _KINDS = [
     Kind("driver_sleep", ("driver_call",), drivers=(HELD,)),
     # An end is moved to a CPU that another program keeps.
     Kind("migration", ("waited_for_cpu",), (SPARE,), named_by=True),
+    # A program keeps the CPU on which ksoftirqd receives the packets of both directions.
+    Kind("starved_receiver", ("kernel_thread",), (STEERED,), named_by=True, at_end=False),
 ]
 
 # Decoys: what happens is the same, but at a place, for a time or at a moment where it does no harm.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from . import network, target
 from .actions import Actions
-from .kinds import BRIDGE, HELD, KINDS, REAL_TIME, SPARE, SWITCH
+from .kinds import BRIDGE, HELD, KINDS, ON_ONE_CPU, REAL_TIME, STEERED, SWITCH
 from .stage import start_plant
 
 TIMEOUT_S = 3
@@ -61,7 +61,7 @@ def study(run, seconds, attribution, rate_hz):
     reliable = "" if run.driver in ("udp", HELD) else "qos: { reliability: reliable, history: keep-all }\n"
     fifo = "scheduling: { policy: fifo, priority: 50 }\n" if run.layout == REAL_TIME else ""
     return STUDY.format(seconds=seconds, timeout=TIMEOUT_S, rate=rate_hz, driver=run.driver, qos=reliable, path=path, place=place,
-                        ping=0, pong=0 if run.layout == SPARE else 1, scheduling=fifo, attribution=attribution)
+                        ping=0, pong=0 if run.layout in ON_ONE_CPU else 1, scheduling=fifo, attribution=attribution)
 
 
 class Session:
@@ -85,6 +85,8 @@ class Session:
     def start(self, pids):
         """Starts Tailbound and waits until its messages flow. `pids` gets the process ids of the ends."""
         seconds = int(self.run.length_ns / 1e9) + 2
+        if self.run.layout == STEERED:
+            network.steer("2")
         (self.folder / "latency.yaml").write_text(study(self.run, seconds, self.attribution, self.stage.rate_hz))
         if self.stage.user is not None:
             os.chown(self.folder, self.stage.user, self.stage.user)
@@ -187,6 +189,8 @@ class Session:
                 pass
         for group in self.stage.ends.values():
             group.undo()
+        if self.run.layout == STEERED:
+            network.steer("0")
 
     def go(self):
         pids = {}

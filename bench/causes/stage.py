@@ -1,5 +1,6 @@
 """What is prepared once, for all runs: the helper program, control groups, bystanders, and what this machine can do."""
 import os
+import platform
 import shutil
 import socket
 import subprocess
@@ -7,37 +8,37 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from . import groups, network
-from .kinds import BRIDGE, KINDS, LOOPBACK, REAL_TIME, SPARE, SWITCH
+from .kinds import BRIDGE, KINDS, LOOPBACK, REAL_TIME, SPARE, STEERED, SWITCH
 
 HERE = Path(__file__).parent
 CONTROLLERS = ("cpu", "freezer")
 # A build of all targets makes it.
 BASE_DRIVER = "libtailbound_driver_udp_so.so"
+# What `build` compiles.
+PLANT, HELD_DRIVER = "plant", "libtailbound_driver_held.so"
 # Records by BPF; without it, perf events are recorded.
 TRACER = "libtailbound_tracer.so"
 # More pages than the driver `held` can read from a disk in a run.
 PAGES_BYTES = 64 << 20
 
 
-def compile_plant(folder):
-    program = folder / "plant"
-    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, HERE / "plant.c"], check=True)
-    return program
+def build(folder):
+    """Compiles the helper program and the driver `held` into a directory."""
+    cc = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    subprocess.run([*cc, "-o", folder / PLANT, HERE / "plant.c"], check=True)
+    subprocess.run([*cc, "-shared", "-fPIC", "-I", HERE.parent.parent / "include", "-o", folder / HELD_DRIVER, HERE / "held.c"], check=True)
 
 
-def compile_held(program):
-    """The driver `held`, beside the copy of Tailbound; it needs the driver `udp` as a shared object."""
-    base = program.parent / BASE_DRIVER
+def add_held(built, program):
+    """Adds the driver `held` beside the copy of Tailbound, and the directory of its orders; it needs the driver `udp` as a shared object."""
     orders = program.parent / "orders"
     orders.mkdir()
-    if base.exists():
+    if (program.parent / BASE_DRIVER).exists():
         for end in ("ping", "pong"):
             with open(orders / f"pages-tb-{end}", "wb") as pages:
                 pages.write(os.urandom(PAGES_BYTES))
                 os.fsync(pages.fileno())
-        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-I", HERE.parent.parent / "include",
-                        f'-DORDERS_DIRECTORY="{orders}"', f'-DBASE_DRIVER="{base}"', "-o", base.with_name("libtailbound_driver_held.so"),
-                        HERE / "held.c"], check=True)
+        shutil.copy(built / HELD_DRIVER, program.parent)
     return orders
 
 
@@ -50,11 +51,15 @@ def start_plant(program, group=None):
 
 @dataclass
 class Stage:
-    """Everything that outlives a run. `user`: numeric id of the user as which Tailbound runs; None = this user; `rate_hz`: messages per second."""
+    """Everything that outlives a run. `user`: numeric id of the user as which Tailbound runs; None = this user; `rate_hz`: messages per second;
+    `built`: directory with what `build` compiles; None = it is compiled now; `own_machine`: whether settings of the whole machine may
+    change, because it is a guest that ends with this program."""
     binary: Path
     folder: Path
     user: int | None = None
     rate_hz: int = 500
+    built: Path | None = None
+    own_machine: bool = False
     plant: Path = None
     ends: dict = field(default_factory=dict)
     hogs: dict = field(default_factory=dict)
@@ -93,7 +98,11 @@ class Stage:
 
     def set_up(self):
         self.folder.chmod(0o755)
-        self.plant = compile_plant(self.folder)
+        if not self.built:
+            self.built = self.folder / "built"
+            self.built.mkdir()
+            build(self.built)
+        self.plant = self.built / PLANT
         for end in ("ping", "pong"):
             self.ends[end] = self.group(end, CONTROLLERS)
         # Several groups: a single one would have to let an end run after each of its time slices, whatever its share.
@@ -104,7 +113,7 @@ class Stage:
         self.pages = self.group("pages", ("memory",))
         self.bystander = self.process(start_plant(self.plant, self.bystanders))
         self.program = self.copy_program()
-        self.orders = compile_held(self.program)
+        self.orders = add_held(self.built, self.program)
         self.frame_ns = network.frame_ns(self.plant, self.folder)
         # A program whose pages belong to a group of their own: it has read a file, and waits for its input to end.
         other = self.folder / "pages"
@@ -120,7 +129,10 @@ class Stage:
         folder = self.folder / "program"
         folder.mkdir()
         copy = folder / "tailbound"
-        subprocess.run(["strip", "-o", copy, self.binary], check=True)
+        if shutil.which("strip"):
+            subprocess.run(["strip", "-o", copy, self.binary], check=True)
+        else:
+            shutil.copy(self.binary, copy)
         for library in self.driver_files():
             shutil.copy(library, folder)
         for file in folder.iterdir():
@@ -148,6 +160,8 @@ class Stage:
         layouts = {LOOPBACK, BRIDGE, SPARE} | ({SWITCH} if shutil.which("ovs-vswitchd") else set())
         if self.ends["ping"].file("cpu", "cpu.rt_runtime_us") and self.user is None:
             layouts.add(REAL_TIME)
+        if self.own_machine and "PREEMPT_RT" in platform.version():
+            layouts.add(STEERED)
         lacks = {"frozen": not self.ends["ping"].freezer(0), "cpu_quota": not self.ends["ping"].quota(),
                  "bystander_pages": not self.pages.reclaim()[0]}
         lacks |= {"freeze_between": lacks["frozen"], "bystander_frozen": lacks["frozen"],
