@@ -1,6 +1,7 @@
 """Runs Python programs of this directory in an emulated guest, whose console carries their output. `bench/counted` and
 `bench/why_guest.py` use it."""
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -48,8 +49,9 @@ def lines(folder, line, qemu, program, words):
             if not byte:
                 sys.exit(f"the guest did not boot: {seen.decode(errors='replace')}")
             seen += byte
-        run = f"env PYTHONHOME=/usr python3 {TOP}/bench/{program} {' '.join(words)}"
-        machine.stdin.write(f"exec sh -c \"echo; echo '{BEGIN}'; {run}; code=\\$?; echo; echo '{END}' \\$code\"\n".encode())
+        run = shlex.join(["env", "PYTHONHOME=/usr", "python3", f"{TOP}/bench/{program}", *words])
+        script = f"echo; echo '{BEGIN}'; {run}; code=$?; echo; echo '{END}' $code"
+        machine.stdin.write(f"exec sh -c {shlex.quote(script)}\n".encode())
         machine.stdin.flush()
         for text in machine.stdout:
             text = text.decode(errors="replace").rstrip()

@@ -9,6 +9,7 @@ guest has two CPUs and no disk, so that no page fault waits for one. It has neit
 """
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -71,6 +72,8 @@ def main():
     given = options()
     if given.inside:
         return inside(*given.inside)
+    # The guest must not outlive this program.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench/why_guest.py was asked to end"))
     folder = TOP / "target/why-guest"
     built = folder / "built"
     built.mkdir(parents=True, exist_ok=True)
@@ -79,6 +82,7 @@ def main():
     files = [file for folder in libraries for file in [*folder.glob("libtailbound_driver_*.so"), folder / TRACER]]
     python_guest.build(given.binary, given.kernel, folder, [*PROGRAMS, *built.iterdir(), *filter(Path.exists, files)], MODULES)
     result = folder / "result.tar.gz"
+    result.unlink(missing_ok=True)
     qemu = ["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", given.memory, "-device", "virtio-serial-pci",
             "-chardev", f"file,id=result,path={result}", "-device", "virtserialport,chardev=result,name=result"]
     words = ["--inside", "-" if given.paranoid is None else str(given.paranoid), ":".join(map(str, libraries)), "--own-machine", "--built", built, *given.words]
@@ -86,7 +90,7 @@ def main():
         for line in python_guest.lines(folder, "tsc=reliable no_timer_check tailbound.name=why", qemu, "why_guest.py", list(map(str, words))):
             print(line, flush=True)
     finally:
-        if given.out and result.stat().st_size:
+        if given.out and result.exists() and result.stat().st_size:
             with tarfile.open(result) as archive:
                 archive.extractall(given.out, filter="data")
     return 0

@@ -49,8 +49,9 @@ def matches(entry, incident, fault):
     # On its way through the kernel a message is at no end, but on a CPU.
     of_cpu = not entry.get("end") and entry.get("cpu") is not None and entry["cpu"] == fault.cpu
     # A hog can also keep the CPU from the kernel thread that has the packet.
-    carried = kind.named_by and entry["cause"] == "kernel_thread" and (entry.get("by") or {}).get("carrier")
-    return ((entry["cause"] in kind.causes or carried) and (not kind.at_end or of_cpu or entry.get("end") == fault.item.end)
+    carrier = entry["cause"] == "kernel_thread" and (entry.get("by") or {}).get("carrier")
+    named = bool(kind.named_by) if carrier else entry["cause"] in kind.causes
+    return (named and (not kind.at_end or of_cpu or entry.get("end") == fault.item.end)
             and (not kind.at_leg or leg == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
 
 

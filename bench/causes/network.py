@@ -12,10 +12,15 @@ FAST, BLOCKED = "rate 40gbit burst 100k limit 50m", "rate 8kbit burst 61000 over
 DROP = "bpf da bytecode '1,6 0 0 2'"                      # TC_ACT_SHOT
 
 
+STEERING = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
+
+
 def steer(cpus):
-    """Lets other CPUs receive the packets of the loopback interface (RPS). `cpus`: a mask; 0 = the CPU of the sender. On a real-time
-    kernel, the thread ksoftirqd of the other CPU receives them."""
-    Path("/sys/class/net/lo/queues/rx-0/rps_cpus").write_text(cpus)
+    """Lets other CPUs receive the packets of the loopback interface (RPS). `cpus`: a mask. On a real-time kernel, the thread
+    ksoftirqd of the other CPU receives them. Returns the mask before."""
+    before = STEERING.read_text()
+    STEERING.write_text(cpus)
+    return before
 
 
 class Tc:

@@ -69,7 +69,7 @@ class Session:
         self.stage, self.run, self.number, self.attribution, self.settings = stage, run, number, attribution, settings
         self.folder = Path(tempfile.mkdtemp(prefix=f"run-{number}-", dir=stage.folder))
         self.record = self.folder / "record"
-        self.helpers, self.tcs, self.notes, self.controller = {}, {}, [], None
+        self.helpers, self.tcs, self.notes, self.controller, self.steered = {}, {}, [], None, None
         self.errors = open(self.folder / "stderr", "w+")
 
     def kinds(self):
@@ -86,7 +86,7 @@ class Session:
         """Starts Tailbound and waits until its messages flow. `pids` gets the process ids of the ends."""
         seconds = int(self.run.length_ns / 1e9) + 2
         if self.run.layout == STEERED:
-            network.steer("2")
+            self.steered = network.steer("2")
         (self.folder / "latency.yaml").write_text(study(self.run, seconds, self.attribution, self.stage.rate_hz))
         if self.stage.user is not None:
             os.chown(self.folder, self.stage.user, self.stage.user)
@@ -187,10 +187,11 @@ class Session:
                 os.kill(pid, 18)
             except ProcessLookupError:
                 pass
+        if self.steered:
+            network.steer(self.steered)
+            self.steered = None
         for group in self.stage.ends.values():
             group.undo()
-        if self.run.layout == STEERED:
-            network.steer("0")
 
     def go(self):
         pids = {}

@@ -197,8 +197,8 @@ fn blocked(
     Some((if starved { Pattern::SenderStarved } else { pattern }, text))
 }
 
-/// Whether the main thread certainly waited for a CPU for at least half of the longest M2 or M4 of a trial, which is
-/// `ns` long, and words for the evidence.
+/// Whether the main thread of the ping certainly waited for a CPU for at least half of the time `ns`, the longest M2 or M4
+/// (times between two steps of the send loop) of a trial, and words for the evidence.
 fn main_waited(record: &Record, report: &Report, trial: usize, metric: Metric, ns: i64) -> (bool, String) {
     let Some((thread, in_all)) = main_wait::main_thread(report, trial) else {
         return (false, "the waiting time of the main thread is not known".into());

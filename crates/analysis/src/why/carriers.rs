@@ -13,18 +13,20 @@ use crate::why::way::{Place, Step};
 use tailbound_document::Evidence;
 use tailbound_model::{Metric, SleepState};
 
-/// Begins of the names of kernel threads that run soft interrupts, timers of real-time kernels, interrupts of devices, and
-/// NAPI.
-const NAMES: [&str; 4] = [SOFT_INTERRUPTS, TIMERS, "irq/", "napi/"];
-const SOFT_INTERRUPTS: &str = "ksoftirqd/";
-const TIMERS: &str = "ktimers/";
+/// Begins of the names of the kernel threads that receive packets in soft interrupts, one for each CPU.
+const RECEIVERS: [&str; 2] = ["ksoftirqd/", "backlog_napi/"];
+/// Begins of the names of the kernel threads that run timers of time-sharing threads on real-time kernels, one for each CPU.
+const TIMERS: [&str; 2] = ["ktimers/", "ksoftirqd/"];
+/// Longest time between the end of a wait of a kernel thread and the wake-up that it causes, ns, if only the order of the events
+/// shows that the wait delayed the message: what the thread does later may be due to a packet that came later.
+const LONGEST_TURN_NS: i64 = 300_000;
 
 /// The soft interrupt that ended a time span.
 struct Ended {
     /// Number of the CPU on which it ran.
     cpu: u32,
     /// Id of the thread that had the CPU.
-    within: Option<i32>,
+    within: i32,
     /// How it is known that the message had to wait for it.
     evidence: Evidence,
     /// Begins of the names of the threads of this CPU that the kernel wakes for it.
@@ -33,58 +35,65 @@ struct Ended {
 
 /// The times within a piece in which a kernel thread that the message needed waited for a CPU, in their order.
 pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
-    let Some(ended) = ended(piece, timeline) else { return Vec::new() };
-    let waits = |thread| timeline.kept_ready(thread, piece.from_ns, piece.to_ns);
-    let kept = |thread, (from_ns, to_ns, idle), evidence| Kept { from_ns, to_ns, thread, idle, evidence };
-    let mut found = Vec::new();
-    if let Some(thread) = ended.within.filter(|tid| carries(*tid, threads)) {
-        let mut all = waits(thread);
-        if ended.evidence == Evidence::Inferred {
-            // In an earlier turn, the thread would have woken the thread of the end.
-            all = all.pop().into_iter().collect();
-        }
-        found.extend(all.into_iter().map(|wait| kept(thread, wait, ended.evidence)));
-    }
-    // Another thread of the CPU can run the soft interrupt before the thread that was woken for it gets the CPU.
+    let Some(ended) = ended(piece, timeline, threads) else { return Vec::new() };
     let of_pong = kernel_cpu(ended.cpu) != ended.cpu;
+    let mut found = Vec::new();
     for name in ended.woken.iter().map(|name| format!("{name}{}", kernel_cpu(ended.cpu))) {
-        let same_host = |tid: &i32| (kernel_id(*tid) != *tid) == of_pong && Some(*tid) != ended.within;
-        for thread in threads.of_the_kernel(&name).filter(same_host) {
-            let last = waits(thread).pop().filter(|(_, to_ns, _)| *to_ns == piece.to_ns);
-            found.extend(last.map(|wait| kept(thread, wait, Evidence::Inferred)));
+        for thread in threads.of_the_kernel(&name).filter(|tid| (kernel_id(*tid) != *tid) == of_pong) {
+            found.extend(waits(thread, &ended, piece, timeline, threads));
         }
     }
     in_turn(found)
 }
 
-fn ended(piece: &Piece, timeline: &Timeline) -> Option<Ended> {
-    let woken = |packet: bool, woken| {
-        let wake = timeline.woken(piece.thread, piece.to_ns, piece.to_ns).filter(|wake| wake.packet || !packet)?;
-        wake.within?;
-        Some(Ended { cpu: wake.cpu, within: wake.within, evidence: Evidence::Inferred, woken })
-    };
+/// The waits of one thread that the kernel wakes for the soft interrupt.
+fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
+    let mut all = timeline.kept_ready(thread, piece.from_ns, piece.to_ns);
+    let mut evidence = ended.evidence;
+    if thread != ended.within {
+        // On a real-time kernel, another thread of the CPU can run the soft interrupt before the thread that was woken for it
+        // gets the CPU. Other kernels run it without any thread.
+        let last = all.pop().filter(|(_, to_ns, _)| *to_ns == piece.to_ns && threads.kernel().is_real_time);
+        all = last.into_iter().collect();
+        evidence = evidence.max(Evidence::Inferred);
+    } else if evidence != Evidence::Seen {
+        // In an earlier turn, the thread would have woken the thread of the end.
+        let last = all.pop().filter(|(_, to_ns, _)| piece.to_ns - to_ns <= LONGEST_TURN_NS);
+        all = last.into_iter().collect();
+    }
+    all.into_iter().map(|(from_ns, to_ns, idle)| Kept { from_ns, to_ns, thread, idle, evidence }).collect()
+}
+
+fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended> {
+    let kernel = threads.kernel();
+    let wake = || timeline.woken(piece.thread, piece.to_ns, piece.to_ns).filter(|_| kernel.is_real_time);
     match piece.what {
         // The packet left the queue of this CPU at the end of the piece.
         Doing::Passed(Step::At(Place::Receive { cpu, .. })) => {
-            let within = timeline.had(cpu, piece.to_ns);
-            Some(Ended { cpu, within, evidence: Evidence::Seen, woken: &[SOFT_INTERRUPTS] })
+            let within = timeline.had(cpu, piece.to_ns)?;
+            Some(Ended { cpu, within, evidence: Evidence::Seen, woken: &RECEIVERS })
         }
-        Doing::SleptForMessage(None | Some(SleepState::Interruptible)) => woken(true, &[SOFT_INTERRUPTS]),
-        // The sender slept although its message was due.
-        Doing::Slept(None | Some(SleepState::Interruptible)) if piece.leg == Metric::SendLateness => {
-            woken(false, &[TIMERS, SOFT_INTERRUPTS])
+        Doing::SleptForMessage(None | Some(SleepState::Interruptible)) => {
+            let wake = wake().filter(|wake| wake.packet)?;
+            // Between two hosts, the packet can have been anywhere while the thread waited.
+            let evidence = if kernel.is_one { Evidence::Inferred } else { Evidence::AtMost };
+            Some(Ended { cpu: wake.cpu, within: wake.within?, evidence, woken: &RECEIVERS })
+        }
+        // The sender slept although its message was due. Timers of real-time threads need no thread.
+        Doing::Slept(None | Some(SleepState::Interruptible))
+            if piece.leg == Metric::SendLateness && !threads.is_real_time(piece.thread) =>
+        {
+            let wake = wake()?;
+            Some(Ended { cpu: wake.cpu, within: wake.within?, evidence: Evidence::Inferred, woken: &TIMERS })
         }
         _ => None,
     }
 }
 
-fn carries(tid: i32, threads: &Threads) -> bool {
-    threads.is_of_the_kernel(tid) && threads.name(tid).is_some_and(|name| NAMES.iter().any(|n| name.starts_with(n)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why::threads::Kernel;
     use crate::why::timeline::Idle;
     use tailbound_model::{CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
@@ -113,13 +122,21 @@ mod tests {
 
     /// The waits of the carrier in a piece that ends at 650: begin, end, evidence.
     fn waits(seen: &[Switches], from_ns: i64, what: Doing) -> Vec<(i64, i64, Evidence)> {
-        waits_in(Metric::Out, seen, from_ns, what)
+        waits_in(Metric::Out, REAL_TIME, seen, from_ns, what)
     }
 
-    fn waits_in(leg: Metric, seen: &[Switches], from_ns: i64, what: Doing) -> Vec<(i64, i64, Evidence)> {
+    const REAL_TIME: Kernel = Kernel { throttles: true, is_real_time: true, is_one: true };
+
+    fn waits_in(
+        leg: Metric,
+        kernel: Kernel,
+        seen: &[Switches],
+        from_ns: i64,
+        what: Doing,
+    ) -> Vec<(i64, i64, Evidence)> {
         let piece = Piece { from_ns, to_ns: 650, leg, end: "pong", thread: RECEIVER, what };
-        let found = kept(&piece, &Timeline::of(seen, (0, 1_000)), &Threads::of_tasks(seen));
-        assert!(found.iter().all(|kept| kept.thread == CARRIER && matches!(kept.idle, Idle::Ready { cpu: 1, .. })));
+        let found = kept(&piece, &Timeline::of(seen, (0, 1_000)), &Threads::of_tasks(seen).of_kernel(kernel));
+        assert!(found.iter().all(|kept| kept.thread == CARRIER && matches!(kept.idle, Idle::Ready { .. })));
         found.iter().map(|kept| (kept.from_ns, kept.to_ns, kept.evidence)).collect()
     }
 
@@ -133,6 +150,12 @@ mod tests {
         let queued = Doing::Passed(Step::At(Place::Receive { cpu: 1, device: None }));
         assert_eq!(waits(&seen, 400, queued), [(400, 600, Evidence::Seen)]);
         assert_eq!(waits(&seen, 100, Doing::Passed(Step::Between)), []);
+        // Other kernels receive packets without the thread; what their events show is true of them, too.
+        let other = Kernel { is_real_time: false, ..REAL_TIME };
+        assert_eq!(waits_in(Metric::Out, other, &seen, 100, slept), []);
+        assert_eq!(waits_in(Metric::Out, other, &seen, 400, queued), [(400, 600, Evidence::Seen)]);
+        let two_hosts = Kernel { is_one: false, ..REAL_TIME };
+        assert_eq!(waits_in(Metric::Out, two_hosts, &seen, 100, slept), [(300, 600, Evidence::AtMost)]);
     }
 
     #[test]
@@ -155,8 +178,20 @@ mod tests {
     fn a_sender_wakes_late_while_the_kernel_thread_of_its_timer_waits_for_a_cpu() {
         let seen = seen("ktimers/1", true);
         let slept = Doing::Slept(Some(SleepState::Interruptible));
-        assert_eq!(waits_in(Metric::SendLateness, &seen, 100, slept), [(300, 600, Evidence::Inferred)]);
-        assert_eq!(waits_in(Metric::Turnaround, &seen, 100, slept), []);
+        assert_eq!(waits_in(Metric::SendLateness, REAL_TIME, &seen, 100, slept), [(300, 600, Evidence::Inferred)]);
+        assert_eq!(waits_in(Metric::Turnaround, REAL_TIME, &seen, 100, slept), []);
+    }
+
+    #[test]
+    fn a_wait_long_before_the_wake_up_does_not_count() {
+        let mut seen = seen("ksoftirqd/1", true);
+        seen[0].events[4].at_ns = 600 + LONGEST_TURN_NS + 1;
+        seen[0].events[5].at_ns = 600 + LONGEST_TURN_NS + 2;
+        let what = Doing::SleptForMessage(None);
+        let to_ns = 600 + LONGEST_TURN_NS + 1;
+        let piece = Piece { from_ns: 100, to_ns, leg: Metric::Out, end: "pong", thread: RECEIVER, what };
+        let threads = Threads::of_tasks(&seen).of_kernel(REAL_TIME);
+        assert_eq!(kept(&piece, &Timeline::of(&seen, (0, to_ns + 500)), &threads), []);
     }
 
     #[test]

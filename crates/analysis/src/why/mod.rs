@@ -42,7 +42,7 @@ use crate::why::ledger::{Entry, Ledger, Timelines, Usual};
 use crate::why::other_clock::{Pong, View, is_of_ping, kernel_cpu};
 use crate::why::share::Circumstances;
 use crate::why::stamps::{Read, Stamps, Wanted};
-use crate::why::threads::Threads;
+use crate::why::threads::{Kernel, Threads};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
@@ -76,8 +76,8 @@ pub(crate) struct TrialFacts {
     guest: Option<Guest>,
     /// Whether the threads that receive messages poll.
     poll: bool,
-    /// Whether the kernels of all hosts stop real-time threads to leave time to others.
-    throttles: bool,
+    /// What is known about the kernels of the run.
+    kernel: Kernel,
 }
 
 /// An incident with the entries of its ledger.
@@ -165,24 +165,25 @@ fn facts_of(
     };
     let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
     let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
-    Ok(TrialFacts {
-        trial,
-        found,
-        misses,
-        pong,
-        read,
-        rows: wanted.times,
-        seen,
-        guest,
-        poll,
-        throttles: throttles(record),
-    })
+    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll, kernel: kernel(record) })
 }
 
-/// Whether the kernels of all hosts of the run stop real-time threads to leave time to others: those that have no fair server.
-fn throttles(record: &Record) -> bool {
+/// What the facts say about the kernels of the run.
+fn kernel(record: &Record) -> Kernel {
     let hosts: Vec<HostFacts> = record.hosts().into_iter().flatten().collect();
-    !hosts.is_empty() && hosts.iter().all(|host| host.get("sched.fair_server") == Some(&FactValue::Flag(false)))
+    let all = |is: &dyn Fn(&HostFacts) -> bool| !hosts.is_empty() && hosts.iter().all(is);
+    let flag = |key: &'static str, value: bool| move |host: &HostFacts| host.get(key) == Some(&FactValue::Flag(value));
+    let is_limited = |host: &HostFacts| match (host.get("sched.rt_runtime_us"), host.get("sched.rt_period_us")) {
+        (Some(FactValue::Number(runtime_us)), Some(FactValue::Number(period_us))) => {
+            (0..*period_us).contains(runtime_us)
+        }
+        _ => false,
+    };
+    Kernel {
+        throttles: all(&flag("sched.fair_server", false)) && all(&is_limited),
+        is_real_time: all(&flag("kernel.preempt_rt", true)),
+        is_one: hosts.len() == 1,
+    }
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -228,9 +229,8 @@ impl TrialFacts {
 
     /// The threads of the trial, with those that run the guest of an end.
     fn threads<'a>(&'a self, tables: &'a [ThreadReport], view: &'a View) -> Threads<'a> {
-        let threads = Threads::of(tables, self.trial, &view.seen, &self.pong)
-            .that_poll(self.poll)
-            .that_are_throttled(self.throttles);
+        let threads =
+            Threads::of(tables, self.trial, &view.seen, &self.pong).that_poll(self.poll).of_kernel(self.kernel);
         match &self.guest {
             Some(guest) => threads.with_names(&guest.names),
             None => threads,

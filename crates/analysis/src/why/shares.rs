@@ -59,16 +59,22 @@ fn of_carrier(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstan
     let end = known.threads.end_of_cpu(cpu).unwrap_or(piece.end);
     let first = shares.len();
     waited(&Piece { from_ns, to_ns, end, thread, ..*piece }, (cpu, evidence), timeline, known, shares);
-    for share in &mut shares[first..] {
+    let carried = shares.drain(first..).filter_map(|mut share| {
         share.evidence = share.evidence.max(evidence);
         // Not a thread of an end waited, but one of the kernel.
         if share.key.cause == CauseWord::WaitedForCpu {
             share.key.cause = CauseWord::KernelThread;
         }
-        if let (CauseWord::KernelThread | CauseWord::Instrument, Some(by)) = (share.key.cause, &mut share.key.by) {
-            by.carrier = known.threads.name(thread);
+        match (share.key.cause, &mut share.key.by) {
+            (CauseWord::KernelThread | CauseWord::Instrument, Some(by)) => by.carrier = known.threads.name(thread),
+            (CauseWord::Irq | CauseWord::Softirq, Some(_)) => {}
+            // It is not known what had the CPU, or it is said in words about a thread of an end.
+            _ => return None,
         }
-    }
+        Some(share)
+    });
+    let carried: Vec<Share> = carried.collect();
+    shares.extend(carried);
 }
 
 /// The causes of one time span, as far as the recorded events of the ends show them.
@@ -267,7 +273,7 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::why::threads::Threads;
+    use crate::why::threads::{Kernel, Threads};
     use std::collections::BTreeMap;
     use tailbound_model::{
         Counter, CounterMove, CounterSeries, CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope,
@@ -351,7 +357,8 @@ mod tests {
         let tasks = [(CARRIER, task("ksoftirqd/1", true)), (HOG, task("hog", false))].into();
         let scope = SwitchScope::Cpus(CpuList::one(1));
         let seen = [Switches { scope, wakes: true, events, tasks, ..Switches::default() }];
-        let threads = Threads::of_tasks(&seen);
+        let kernel = Kernel { is_real_time: true, is_one: true, ..Kernel::default() };
+        let threads = Threads::of_tasks(&seen).of_kernel(kernel);
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         let what = Doing::SleptForMessage(Some(SleepState::Interruptible));
         let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: THREAD, what };

@@ -25,7 +25,18 @@ pub(crate) struct Threads<'a> {
     /// Names of threads that say more than the kernel's.
     names: BTreeMap<i32, String>,
     poll: bool,
-    throttles: bool,
+    kernel: Kernel,
+}
+
+/// How the kernels of a run handle threads and interrupts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Kernel {
+    /// Whether all of them stop the real-time threads of a CPU that use too much time.
+    pub throttles: bool,
+    /// Whether all of them are real-time kernels, which run soft interrupts and timers of time-sharing threads in threads.
+    pub is_real_time: bool,
+    /// Whether the ends have the same kernel.
+    pub is_one: bool,
 }
 
 impl<'a> Threads<'a> {
@@ -69,15 +80,13 @@ impl<'a> Threads<'a> {
         self.poll
     }
 
-    /// The same threads; `throttles`: whether the kernel leaves time to time-sharing threads by stopping all real-time
-    /// threads of a CPU.
-    pub fn that_are_throttled(self, throttles: bool) -> Threads<'a> {
-        Threads { throttles, ..self }
+    /// The same threads, with what is known about the kernels of the run.
+    pub fn of_kernel(self, kernel: Kernel) -> Threads<'a> {
+        Threads { kernel, ..self }
     }
 
-    /// Whether the kernel leaves time to time-sharing threads by stopping all real-time threads of a CPU.
-    pub fn throttles(&self) -> bool {
-        self.throttles
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
     }
 
     /// The end whose threads may run on this CPU, if no thread of the other end may.
@@ -116,11 +125,9 @@ impl<'a> Threads<'a> {
         own.or_else(|| self.others.get(&tid).map(|task| task.name.clone()))
     }
 
-    /// Whether a thread has a real-time policy with a priority, `fifo` or `rr`; `None` if its policy is not known.
-    pub fn is_real_time(&self, tid: i32) -> Option<bool> {
-        let known =
-            tid == 0 || self.ends.contains_key(&tid) || self.others.get(&tid).is_some_and(|task| task.policy.is_some());
-        known.then(|| (1..DEADLINE_RANK).contains(&self.rank(tid)))
+    /// Whether a thread has a real-time policy with a priority, `fifo` or `rr`; false if its policy is not known.
+    pub fn is_real_time(&self, tid: i32) -> bool {
+        (1..DEADLINE_RANK).contains(&self.rank(tid))
     }
 
     /// Ids of the threads of the kernel, or of two kernels, with this name.

@@ -9,7 +9,7 @@ use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEven
 const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
 
 /// Largest number of context switches that are looked at to find the last real-time thread of a CPU.
-const MOST_OF_LOWER_THREADS: usize = 10_000;
+const MOST_OF_LOWER_THREADS: usize = 1_000;
 
 /// In place of a thread id: it is not known which thread had a CPU, because a context switch was not reported.
 pub(crate) const UNKNOWN: i32 = i32::MIN;
@@ -427,6 +427,11 @@ impl Timeline {
         came.is_some_and(|(came, _)| served.binary_search(came).is_ok())
     }
 
+    /// Whether all events were recorded by BPF, which shows the states of threads as they are.
+    pub fn is_of_bpf(&self) -> bool {
+        self.packets_seen
+    }
+
     /// For a thread that waited between two times and then got `cpu`: the CPUs for which it waited, the last one first.
     pub fn waited_for(&self, thread: i32, from_ns: i64, to_ns: i64, cpu: u32) -> Vec<(i64, i64, u32)> {
         let moves = self.moves.get(&thread).map(Vec::as_slice).unwrap_or_default();
@@ -475,18 +480,19 @@ impl Timeline {
         before.filter(|(at, _)| *at >= from_ns).map(|(_, limit)| *limit)
     }
 
-    /// Whether the kernel stopped the real-time threads of `cpu` at the time `at`: the last of them that had the CPU left it
-    /// although it was ready to run, and since then only threads ran to which the scheduler prefers it. `is_real_time`:
-    /// whether a thread is a real-time thread; `None` = not known.
-    pub fn stops_real_time(&self, cpu: u32, at: i64, is_real_time: impl Fn(i32) -> Option<bool>) -> bool {
+    /// Whether `cpu` had no thread at the time `at` although a real-time thread was ready that had left it last: the kernel had
+    /// stopped the real-time threads. `is_real_time`: whether a thread is a real-time thread.
+    pub fn stops_real_time(&self, cpu: u32, at: i64, is_real_time: impl Fn(i32) -> bool) -> bool {
         let Some(events) = self.cpus.get(&cpu) else { return false };
         let before = &events[..events.partition_point(|(t, _)| *t <= at)];
         let mut pairs = before.windows(2).rev().take(MOST_OF_LOWER_THREADS);
-        let last = pairs.find(|pair| pair.iter().any(|(_, who)| is_real_time(*who) != Some(false)));
-        last.is_some_and(|pair| {
-            let (left, came) = (is_real_time(pair[0].1), is_real_time(pair[1].1));
-            (left, came) == (Some(true), Some(false)) && self.replaced(cpu, pair[1].0) == Some((pair[0].1, true))
-        })
+        let last = pairs.find(|pair| pair[0].1 == UNKNOWN || is_real_time(pair[0].1));
+        let ready_since = |thread: i32| {
+            let states = self.threads.get(&thread)?;
+            let state = states[..states.partition_point(|(t, _)| *t <= at)].last()?;
+            matches!(state.1, State::Preempted(_)).then_some(state.0)
+        };
+        last.is_some_and(|pair| ready_since(pair[0].1) == Some(pair[1].0) && self.covers(pair[1].0, at))
     }
 
     /// The interrupts on `cpu` between two times, clipped to them, in the order of their begin.

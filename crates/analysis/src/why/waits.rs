@@ -50,10 +50,7 @@ pub(crate) fn waited(
                     let displaced =
                         known.threads.rank(part.thread) > known.threads.rank(tid) && timeline.is_served(cpu, from);
                     let cause = if displaced { CauseWord::FairServer } else { cause };
-                    match !displaced && known.threads.throttles() && stops_real_time(&span, cpu, timeline, known) {
-                        true => vec![whole(&span, CauseWord::RtThrottled, Some(cpu), None, Evidence::Inferred)],
-                        false => vec![whole(&span, cause, Some(cpu), Some(by), evidence)],
-                    }
+                    vec![whole(&span, cause, Some(cpu), Some(by), evidence)]
                 }
             };
             let bounded = |share| match evidence {
@@ -65,11 +62,14 @@ pub(crate) fn waited(
     }
 }
 
-/// Whether a limit of the kernel keeps the real-time thread that waits in this piece from `cpu`, which a time-sharing thread
-/// has, or none.
+/// Whether the limit of all real-time threads of a CPU keeps the thread that waits in this piece from `cpu`, which is idle. Perf
+/// events are not enough: they can show a frozen thread as ready.
 fn stops_real_time(piece: &Piece, cpu: u32, timeline: &Timeline, known: &Circumstances) -> bool {
     let is_real_time = |tid| known.threads.is_real_time(tid);
-    is_real_time(piece.thread) == Some(true) && timeline.stops_real_time(cpu, piece.from_ns, is_real_time)
+    known.threads.kernel().throttles
+        && timeline.is_of_bpf()
+        && is_real_time(piece.thread)
+        && timeline.stops_real_time(cpu, piece.from_ns, is_real_time)
 }
 
 /// The causes of a wait for a CPU whose threads are not recorded: another program, or a stop by the CPU quota, which took at
@@ -97,14 +97,16 @@ fn quota_at_most_ns(piece: &Piece, known: &Circumstances) -> i64 {
 
 /// Why a CPU ran no thread, although a thread had waited for it since `waits_since`.
 fn idle(span: &Piece, (cpu, waits_since): (u32, i64), timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
-    // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free.
-    if let Some(limit) = timeline.limit(cpu, waits_since, span.from_ns) {
+    // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free. Threads of
+    // the kernel have no quota.
+    let is_limited = !known.threads.is_of_the_kernel(span.thread);
+    if let Some(limit) = timeline.limit(cpu, waits_since, span.from_ns).filter(|_| is_limited) {
         return vec![whole(span, cause_of(limit), Some(cpu), None, Evidence::Inferred)];
     }
     if stops_real_time(span, cpu, timeline, known) {
         return vec![whole(span, CauseWord::RtThrottled, Some(cpu), None, Evidence::Inferred)];
     }
-    if quota_may_have_lasted(span, known) {
+    if is_limited && quota_may_have_lasted(span, known) {
         return vec![whole(span, CauseWord::CpuQuota, Some(cpu), None, Evidence::Counted)];
     }
     // Without the page fault the thread would not have slept.
@@ -149,9 +151,10 @@ pub(crate) fn hidden_page_fault(part: &Piece, timeline: &Timeline, known: &Circu
 mod tests {
     use super::*;
     use crate::why::course::Doing;
-    use crate::why::threads::Threads;
+    use crate::why::threads::{Kernel, Threads};
     use tailbound_model::{
-        Counter, CounterSeries, CpuList, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
+        Attribution, Counter, CounterSeries, CpuList, Metric, RecordedBy, Recorder, SwitchEvent, SwitchKind,
+        SwitchScope, Switches, Task,
     };
 
     /// The causes of a wait of thread 20 for the idle CPU 1, from 200 to `came`, with a page fault of this length from 90 on,
@@ -195,9 +198,17 @@ mod tests {
             |policy: &str| Task { name: "name".into(), policy: policy.parse().ok(), process: None, kernel: false };
         let tasks = [(20, task("fifo 50")), (21, task("other")), (22, task("fifo 1")), (30, task("other"))].into();
         let scope = SwitchScope::Cpus(CpuList([1].into()));
-        let seen = [Switches { scope, wakes: true, windows: vec![(0, 1000)], events, tasks, ..Switches::default() }];
+        let recorder = Some(Recorder {
+            level: Attribution::Machine,
+            by: RecordedBy::Bpf,
+            instead: None,
+            cost: None,
+            others: Vec::new(),
+        });
+        let windows = vec![(0, 1000)];
+        let seen = [Switches { scope, wakes: true, windows, events, tasks, recorder, ..Switches::default() }];
         let timeline = Timeline::of(&seen, (0, 1000));
-        let threads = Threads::of_tasks(&seen).that_are_throttled(throttles);
+        let threads = Threads::of_tasks(&seen).of_kernel(Kernel { throttles, ..Kernel::default() });
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
         let part = Piece { from_ns: 200, to_ns: 900, leg: Metric::Turnaround, end: "pong", thread: waits, what };
@@ -226,27 +237,30 @@ mod tests {
 
     #[test]
     fn a_kernel_without_fair_server_stops_all_real_time_threads_of_a_cpu() {
-        let displaced = |by| vec![event(50, switch(0, 22, false)), event(100, switch(22, by, true))];
-        // The real-time thread that used up the run time is another one than the one that waits.
-        assert_eq!(cause_of_a_wait(20, true, displaced(30)), CauseWord::RtThrottled);
-        assert_eq!(cause_of_a_wait(22, true, displaced(30)), CauseWord::RtThrottled);
-        let then_another = [displaced(21), vec![event(150, switch(21, 30, true))]].concat();
+        // The real-time thread 22 left the idle CPU although it was ready.
+        let then_idle = |preempted| {
+            vec![
+                event(50, switch(0, 22, false)),
+                event(100, switch(22, 0, preempted)),
+                event(800, switch(0, 30, false)),
+            ]
+        };
+        assert_eq!(cause_of_a_wait(20, true, then_idle(true)), CauseWord::RtThrottled);
+        assert_eq!(cause_of_a_wait(22, true, then_idle(true)), CauseWord::RtThrottled);
+        // A time-sharing thread had the CPU meanwhile.
+        let then_another = [
+            vec![event(50, switch(0, 22, false)), event(100, switch(22, 30, true))],
+            vec![event(150, switch(30, 0, false)), event(800, switch(0, 30, false))],
+        ]
+        .concat();
         assert_eq!(cause_of_a_wait(20, true, then_another), CauseWord::RtThrottled);
-        // No kernel runs nothing while a real-time thread is ready, but for the limit.
-        let then_idle = || [displaced(0), vec![event(800, switch(0, 30, false))]].concat();
-        assert_eq!(cause_of_a_wait(20, true, then_idle()), CauseWord::RtThrottled);
-        assert_eq!(cause_of_a_wait(20, false, then_idle()), CauseWord::RtThrottled);
-        // On kernels with a fair server, that server may have chosen the time-sharing thread.
-        assert_eq!(cause_of_a_wait(20, false, displaced(30)), CauseWord::WaitedForCpu);
-        // A time-sharing thread is not stopped.
-        assert_eq!(cause_of_a_wait(21, true, displaced(30)), CauseWord::WaitedForCpu);
-        // A thread of unknown policy, for example the one that moves threads to other CPUs, took the CPU first.
-        let unknown = vec![event(100, switch(22, 99, true)), event(110, switch(99, 30, false))];
-        assert_eq!(cause_of_a_wait(20, true, unknown), CauseWord::WaitedForCpu);
-        // The last real-time thread fell asleep, or was not recorded.
-        let asleep = vec![event(100, switch(22, 30, false))];
-        assert_eq!(cause_of_a_wait(20, true, asleep), CauseWord::WaitedForCpu);
-        assert_eq!(cause_of_a_wait(20, true, vec![event(100, switch(0, 30, false))]), CauseWord::WaitedForCpu);
+        // The kernel has a fair server; the thread that waits is a time-sharing thread; the last real-time thread fell asleep.
+        assert_eq!(cause_of_a_wait(20, false, then_idle(true)), CauseWord::IdleExit);
+        assert_eq!(cause_of_a_wait(21, true, then_idle(true)), CauseWord::IdleExit);
+        assert_eq!(cause_of_a_wait(20, true, then_idle(false)), CauseWord::IdleExit);
+        // What had the CPU is named as long as something had it: a thread whose priority was raised displaces others too.
+        let displaced = vec![event(50, switch(0, 22, false)), event(100, switch(22, 30, true))];
+        assert_eq!(cause_of_a_wait(20, true, displaced), CauseWord::WaitedForCpu);
     }
 
     #[test]

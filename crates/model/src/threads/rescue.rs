@@ -11,7 +11,7 @@ pub struct RescueSeen {
     pub alone_ns: u64,
     /// Time for which the real-time thread waited for the CPU while it was alone on the CPU, ns.
     pub alone_delay_ns: u64,
-    /// Idle time of the CPU while the real-time thread was alone, ns.
+    /// Idle time of the CPU in the period in which only the real-time thread had been started there, ns.
     pub alone_idle_ns: u64,
     /// Length of the period in which an ordinary thread was ready to run on the CPU too, ns.
     pub beside_ns: u64,

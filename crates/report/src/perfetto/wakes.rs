@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use tailbound_model::{SwitchEvent, SwitchKind};
 
-/// Programs of two agents are called for the same wake-up one after the other, at most this long apart, ns.
+/// Largest difference between the times at which the BPF programs of two agents record the same wake-up, ns: the kernel calls
+/// them one after the other.
 const APART_NS: i64 = 20_000;
 
 /// Times of recorded wake-ups, by the CPU on which they happened and the thread that was woken.

@@ -87,7 +87,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::KernelThread | CauseWord::Instrument if carrier.is_some() => {
             format!("the waits of the kernel thread {} for a CPU that {by} had", carrier.unwrap_or_default())
         }
-        CauseWord::KernelThread => format!("the waits for a CPU that the kernel thread {by} had"),
+        CauseWord::KernelThread => format!("the waits for a CPU on which the kernel thread {by} ran"),
         CauseWord::Instrument => format!("the waits for a CPU that {by} of Tailbound had"),
         CauseWord::Irq => format!("the interrupt {by}"),
         CauseWord::Softirq => format!("the soft interrupt {by}"),

@@ -174,8 +174,8 @@ fn tolerance_ns(incident: &IncidentReport) -> i64 {
     20 + incident.excess_ns / 1_000
 }
 
-/// Tests random clocks, delays and places: the ledger with two clocks holds the ledger of the same events with one clock,
-/// and claims no more than the planted delay.
+/// Tests random clocks, delays and places: each range of the ledger between two clocks contains the time that the ledger of
+/// the same events has with one clock, and the lower ends add up to no more than the planted delay.
 #[test]
 fn the_ledger_between_two_clocks_holds_the_exact_one() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

@@ -245,7 +245,7 @@ mod tests {
     /// A datagram without fragments.
     const WHOLE: (u16, bool) = (0, false);
 
-    /// A packet with the fragment of a datagram at the offset in bytes; `more` fragments follow.
+    /// A packet with the fragment of a datagram that begins at the offset in bytes; `more`: whether further fragments follow.
     fn packet(at_ns: u64, kind: u8, namespace: u32, (offset, more): (u16, bool), payload: &[u8]) -> tb_packet {
         let mut packet = tb_packet {
             at_ns,
