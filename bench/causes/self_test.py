@@ -72,6 +72,14 @@ class Judge(unittest.TestCase):
             self.assertFalse(verdict.right, verdict)
             self.assertEqual((verdict.wrong, verdict.top), (["waited_for_cpu"], "waited_for_cpu"))
 
+    def test_a_kernel_thread_that_waited_behind_the_program_names_only_faults_with_a_program(self):
+        carried = entry("kernel_thread", 19, name="ctl-1")
+        carried["by"]["carrier"] = "ksoftirqd/1"
+        self.assertTrue(self.verdict(carried).right)
+        self.assertFalse(self.verdict(carried, planted=fault("softirq_flood")).right)
+        # A kernel thread that had the CPU itself is another cause than the program.
+        self.assertFalse(self.verdict(entry("kernel_thread", 19, name="ctl-1")).right)
+
     def test_the_right_cause_without_the_program_is_neither_right_nor_wrong(self):
         verdict = self.verdict(entry("waited_for_cpu", 20))
         self.assertEqual((verdict.right, verdict.wrong, verdict.top), (False, [], judge.UNEXPLAINED))
