@@ -207,13 +207,13 @@ fn one_datagram_to_a_group_reaches_all() {
 }
 
 /// Test: batching changes the packets on the path, not the messages that arrive. A driver without batching refuses the
-/// study.
+/// study. The path is an interface of its own: the counters of the loopback interface also contain what other tests send.
 #[test]
 fn batches_arrive_whole_and_a_driver_without_them_refuses_them() {
     let bench = Bench::new();
     let text = study(
         "throughput: { duration: 1 s, ramp_up: 200 ms }",
-        "driver: udp\nplace: process\nqos: { reliability: { reliable: { max_blocking_time: 2 s } }, history: keep-all }\n\
+        "driver: udp\nplace: netns\npath: veth\nqos: { reliability: { reliable: { max_blocking_time: 2 s } }, history: keep-all }\n\
          factors:\n  driver: [cyclonedds]\n  measure.batching: [off, on]",
     );
     let text = text.replace("driver: udp\n", "");
