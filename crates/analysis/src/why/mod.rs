@@ -92,8 +92,10 @@ struct Explained {
 pub(crate) fn facts(record: &Record, trials: &[usize], clocks: &Clocks) -> Result<Vec<TrialFacts>, PassError> {
     let plan = &record.manifest.plan;
     let spec_of = |id: usize| plan.trials.iter().find(|t| t.id == id).map(|t| &plan.conditions[t.condition].spec);
+    let kernel = kernel(record);
     parallel::all(trials, |&trial| {
-        facts_of(record, trial, spec_of(trial), clocks).map_err(|error| PassError { trial: Some(trial), error })
+        facts_of(record, trial, (spec_of(trial), kernel), clocks)
+            .map_err(|error| PassError { trial: Some(trial), error })
     })
 }
 
@@ -131,7 +133,7 @@ fn ended_run(manifest: &Manifest, incident: &IncidentReport) -> bool {
 fn facts_of(
     record: &Record,
     trial: usize,
-    spec: Option<&TrialSpec>,
+    (spec, kernel): (Option<&TrialSpec>, Kernel),
     clocks: &Clocks,
 ) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
@@ -165,7 +167,7 @@ fn facts_of(
     };
     let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
     let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
-    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll, kernel: kernel(record) })
+    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll, kernel })
 }
 
 /// What the facts say about the kernels of the run.

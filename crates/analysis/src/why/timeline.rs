@@ -427,11 +427,6 @@ impl Timeline {
         came.is_some_and(|(came, _)| served.binary_search(came).is_ok())
     }
 
-    /// Whether all events were recorded by BPF, which shows the states of threads as they are.
-    pub fn is_of_bpf(&self) -> bool {
-        self.packets_seen
-    }
-
     /// For a thread that waited between two times and then got `cpu`: the CPUs for which it waited, the last one first.
     pub fn waited_for(&self, thread: i32, from_ns: i64, to_ns: i64, cpu: u32) -> Vec<(i64, i64, u32)> {
         let moves = self.moves.get(&thread).map(Vec::as_slice).unwrap_or_default();

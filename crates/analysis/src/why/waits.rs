@@ -67,7 +67,7 @@ pub(crate) fn waited(
 fn stops_real_time(piece: &Piece, cpu: u32, timeline: &Timeline, known: &Circumstances) -> bool {
     let is_real_time = |tid| known.threads.is_real_time(tid);
     known.threads.kernel().throttles
-        && timeline.is_of_bpf()
+        && timeline.sees_packets()
         && is_real_time(piece.thread)
         && timeline.stops_real_time(cpu, piece.from_ns, is_real_time)
 }
