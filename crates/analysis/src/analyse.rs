@@ -144,7 +144,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         host_settings: manifest.host_settings.clone(),
         path: circumstances::paths(manifest),
         nodes: nodes::of(manifest),
-        clocks: circumstances::clocks(manifest),
+        clocks: circumstances::clocks(manifest, &clocks),
         drivers: manifest.drivers.clone(),
         tools: tools::of(manifest, &names),
         side_by_side,

@@ -295,7 +295,7 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
 }
 
 /// Reports the clock of each host of the record.
-pub(crate) fn clocks(manifest: &Manifest) -> Vec<Clock> {
+pub(crate) fn clocks(manifest: &Manifest, two_clocks: &clocks::Clocks) -> Vec<Clock> {
     let mut all: BTreeMap<&str, Clock> = BTreeMap::new();
     for trial in &manifest.trials {
         for (name, end) in &trial.ends {
@@ -314,6 +314,11 @@ pub(crate) fn clocks(manifest: &Manifest) -> Vec<Clock> {
                 to_ns: w.to_ns,
                 step_ns: w.step_ns,
             }));
+        }
+    }
+    for (host, window) in two_clocks.windows() {
+        if let Some(clock) = all.get_mut(host) {
+            clock.invalid_windows.push(window);
         }
     }
     all.into_values().collect()

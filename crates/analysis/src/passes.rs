@@ -141,7 +141,8 @@ pub(crate) fn first(rows: Rows<'_>, group: Group, clocks: &Clocks) -> Result<Fir
     let told = |b: &Bins| read && metrics.contains(&b.source()) && !(clocks_differ && is_between_ends(b.source()));
     let mut bins = bins.filter(told);
     let counts = group == Group::Answer;
-    let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
+    let columns = group.columns(clocks_differ);
+    let columns = if counts { columns.with_counts() } else { columns };
     rows_of(rows, &columns, &mut |trial, row, batch| {
         series.classify(batch);
         if within.is_some() {
@@ -205,12 +206,13 @@ pub(crate) fn figures(
 ) -> Result<Figures, PassError> {
     let Rows { record, trials, .. } = rows;
     let metrics = group.metrics();
-    let readings = group.readings(clocks.differ(trials));
+    let clocks_differ = clocks.differ(trials);
+    let readings = group.readings(clocks_differ);
     let mut plans: Vec<SecondPass> = first.metrics.iter().map(|f| f.distribution.plan(quantiles)).collect();
     let mut series = Series::default();
     let mut messages = Vec::new();
     let mut follow = follow(record, trials, metrics[0], first);
-    rows_of(rows, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
+    rows_of(rows, &group.columns(clocks_differ).with_seq(), &mut |trial, row, batch| {
         let of_batch = |key: &&MessageKey| key.trial == trial && (row..row + batch.len() as u64).contains(&key.row);
         let legs = clocks.legs(trial);
         messages.extend(wanted.iter().filter(of_batch).map(|key| MessagePart::read(batch, *key, row, legs)));
@@ -273,14 +275,15 @@ fn dependence(
     estimates: &[Vec<Estimate>],
     peaks: &mut Option<Peaks>,
 ) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), PassError> {
-    let readings = group.readings(clocks.differ(rows.trials));
+    let clocks_differ = clocks.differ(rows.trials);
+    let readings = group.readings(clocks_differ);
     let mut marks: Vec<Vec<Exceedance>> = estimates.iter().map(|e| vec![Exceedance::new(); e.len()]).collect();
     let half = |e: &&Estimate| e.q() == Quantile::P50;
     let median_ns = estimates[0].iter().find(half).and_then(Estimate::value_ns).filter(|_| group == Group::Answer);
     let mut median = None;
     let mut series = Series::default();
     let mut before = None;
-    rows_of(rows, &Columns::of(group.metrics()).with_seq(), &mut |trial, row, batch| {
+    rows_of(rows, &group.columns(clocks_differ).with_seq(), &mut |trial, row, batch| {
         let legs = clocks.legs(trial);
         if before.replace(trial).is_some_and(|t| t != trial) {
             marks.iter_mut().flatten().for_each(Exceedance::end_sequence);

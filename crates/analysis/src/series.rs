@@ -3,7 +3,7 @@
 
 use crate::clocks::Legs;
 use tailbound_model::{Metric, NO_TIME, Outcome};
-use tailbound_record::SlotBatch;
+use tailbound_record::{Columns, SlotBatch};
 
 /// Group of metrics whose values are read together from the rows of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,12 @@ impl Group {
         }
     }
 
+    /// The columns of samples from which the metrics are computed.
+    pub fn columns(self, clocks_differ: bool) -> Columns {
+        let columns = Columns::of(self.metrics());
+        if clocks_differ && !self.legs().is_empty() { columns.with_clocks() } else { columns }
+    }
+
     /// The metrics of the group that are legs between two ends.
     pub fn legs(self) -> &'static [Metric] {
         match self {
@@ -68,21 +74,32 @@ impl Group {
 }
 
 /// The shortest and longest time in ns that a leg between two clocks can have taken; `None` if the leg has no value or
-/// both ends have the same clock.
+/// both ends have the same clock. While one of the clocks changed, a leg can have taken up to the whole round trip.
 pub(crate) fn leg_range(batch: &SlotBatch, metric: Metric, legs: Legs<'_>, i: usize) -> Option<[i64; 2]> {
     let Legs::Bounded(bounds) = legs else { return None };
     let there = |t: &&i64| **t != NO_TIME;
     let time = |column: &[i64]| column.get(i).filter(there).copied();
-    let (sent, answered) = (time(&batch.send_begin_ns), time(&batch.echo_end_ns));
+    let sent = time(&batch.send_begin_ns)?;
+    let clocks = bounds.clocks.at(sent);
+    let there = |arrived: Option<i64>| {
+        let arrived = arrived?;
+        let whole = || Some([0, time(&batch.receive_ns)?.wrapping_sub(sent)]);
+        clocks.map_or_else(whole, |clocks| Some(clocks.there_ns(sent, arrived)))
+    };
+    let back = |received: Option<i64>| {
+        let (answered, received) = (time(&batch.echo_end_ns)?, received?);
+        // The answer may arrive before the call that sends it has returned, but not before the call began.
+        let whole = || {
+            let call = answered.wrapping_sub(time(&batch.echo_begin_ns)?).max(0);
+            Some([-call, received.wrapping_sub(sent)])
+        };
+        clocks.map_or_else(whole, |clocks| Some(clocks.back_ns(answered, received)))
+    };
     match metric {
-        Metric::Out => Some(bounds.clocks.there_ns(sent?, time(&batch.echo_in_ns)?)),
-        Metric::OutNetwork => {
-            Some(wider(bounds.clocks.there_ns(sent?, time(&batch.echo_kernel_rx_ns)?), bounds.kernel_ns[1]))
-        }
-        Metric::Back => Some(bounds.clocks.back_ns(answered?, time(&batch.receive_ns)?)),
-        Metric::BackNetwork => {
-            Some(wider(bounds.clocks.back_ns(answered?, time(&batch.kernel_rx_ns)?), bounds.kernel_ns[0]))
-        }
+        Metric::Out => there(time(&batch.echo_in_ns)),
+        Metric::OutNetwork => there(time(&batch.echo_kernel_rx_ns)).map(|range| wider(range, bounds.kernel_ns[1])),
+        Metric::Back => back(time(&batch.receive_ns)),
+        Metric::BackNetwork => back(time(&batch.kernel_rx_ns)).map(|range| wider(range, bounds.kernel_ns[0])),
         _ => None,
     }
 }

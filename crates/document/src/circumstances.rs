@@ -427,20 +427,21 @@ pub struct Clock {
     /// converted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversion_width_ns: Option<i64>,
-    /// Time spans in which converted timestamps must not be trusted.
+    /// Time spans in which converted timestamps, and differences from the clock of another host, must not be trusted.
     pub invalid_windows: Vec<ClockWindow>,
 }
 
-/// A span of time in which a clock was stepped.
+/// A span of time in which a clock was stepped, or changed its speed against the clock of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockWindow {
     /// Id of the trial in which the clock was stepped.
     pub trial: usize,
-    /// Begin of the time span in which the clock was stepped, monotonic time in ns.
+    /// Begin of the time span, monotonic time of the host of the ping in ns.
     pub from_ns: i64,
-    /// End of the time span in which the clock was stepped, monotonic time in ns.
+    /// End of the time span, monotonic time of the host of the ping in ns.
     pub to_ns: i64,
-    /// Size of the step of the clock, ns.
+    /// Size of the step of the clock, ns. Between clocks of two hosts: the smallest change of their difference that is
+    /// possible; 0 if it is possible that only the speed changed.
     pub step_ns: i64,
 }
 

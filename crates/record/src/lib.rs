@@ -32,7 +32,6 @@ mod until;
 mod writer;
 
 pub use cells::{EchoCells, SenderCells, SlotClock};
-pub use clock_bounds::NoClockBounds;
 pub use error::RecordError;
 pub use events::{Event, EventLine};
 pub use incidents::{MOST_INCIDENTS, Ordinary, TrialIncidents};

@@ -108,6 +108,14 @@ impl Columns {
         self
     }
 
+    /// Adds the columns from which bounds of the difference between two clocks are computed.
+    pub fn with_clocks(mut self) -> Columns {
+        let Columns { numbers, echoes, .. } = Columns::of_clocks();
+        self.numbers.extend(numbers);
+        self.echoes.extend(echoes);
+        self
+    }
+
     /// Adds the column with the times at which the pong began to send its answers.
     pub fn with_echo_begin(mut self) -> Columns {
         self.echoes.insert("begin_ns");

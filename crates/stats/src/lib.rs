@@ -44,6 +44,7 @@
 //! * [`share_interval`], [`share_difference`]: intervals for the share of events, and for the difference of two shares.
 //! * [`Peaks`], [`tail_estimate`]: how late the latest message in a given number is, beyond what was measured.
 //! * [`TwoClocks`]: bounds between two clocks, so that one direction of a round trip has a minimum and a maximum.
+//!   [`SteadySearch`]: the parts of a trial in which both clocks were steady.
 //! * [`IncidentFinder`], [`LateRule`], [`Misses`]: late and lost messages that overlap in time, and runs of them.
 //! * [`BlockMedians`], [`WarmUp`]: detection of a warm-up.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and the meaning of the maximum.
@@ -65,6 +66,7 @@ mod quantile;
 mod rank_picker;
 mod reference;
 mod split_mix;
+mod steady_parts;
 mod tail;
 mod two_clocks;
 mod warm_up;
@@ -84,6 +86,7 @@ pub use proportion::{share_difference, share_interval};
 pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};
 pub use split_mix::SplitMix64;
+pub use steady_parts::{ClockChange, ClockMessage, SteadyParts, SteadySearch};
 pub use tail::{FARTHEST, NotApplicable, Peaks, ReturnLevel, TailEstimate, tail_estimate};
 pub use two_clocks::{ClockBounds, ClockLine, NoBounds, TwoClocks};
 pub use warm_up::{BlockMedians, WarmUp};

@@ -75,6 +75,25 @@ impl TwoClocks {
         (a_ns.wrapping_sub(time) as f64 / 1e9, difference.wrapping_sub(base) as f64)
     }
 
+    /// Adds all messages of `other`, which are between the same ends.
+    pub fn join(&mut self, other: &TwoClocks) {
+        let Some((other_ns, other_difference)) = other.origin else { return };
+        let (own_ns, own_difference) = *self.origin.get_or_insert((other_ns, other_difference));
+        let later = other_ns.wrapping_sub(own_ns) as f64 / 1e9;
+        let more = other_difference.wrapping_sub(own_difference) as f64;
+        self.most.extend(other.most.iter().map(|(time, most)| (time + later, most + more)));
+        self.least.extend(other.least.iter().map(|(time, least)| (time + later, least - more)));
+        if self.most.len().max(self.least.len()) >= KEPT {
+            self.reduce();
+        }
+    }
+
+    /// Drops the points that do not narrow the bounds.
+    pub(crate) fn reduce(&mut self) {
+        lower_hull(&mut self.most);
+        lower_hull(&mut self.least);
+    }
+
     /// Computes the bounds between the clocks that follow from all messages together.
     ///
     /// # Errors
@@ -83,8 +102,7 @@ impl TwoClocks {
         let Some(origin) = self.origin.filter(|_| !self.most.is_empty() && !self.least.is_empty()) else {
             return Err(NoBounds::OneWay);
         };
-        lower_hull(&mut self.most);
-        lower_hull(&mut self.least);
+        self.reduce();
         let all = || self.most.iter().chain(&self.least);
         let span = all().map(|p| p.0.abs()).fold(1.0, f64::max);
         let far = all().map(|p| p.1.abs()).fold(1.0, f64::max) + 2.0 * span * MOST_DRIFT;

@@ -42,7 +42,13 @@ impl Pong {
     pub fn of(clocks: &Clocks, trial: usize, seen: &[Switches]) -> Pong {
         let bounds = match clocks.legs(trial) {
             Legs::Exact => return Pong::SameClock,
-            Legs::Bounded(bounds) => bounds.clocks.clone(),
+            Legs::Bounded(bounds) => match bounds.clocks.whole() {
+                Some(bounds) => bounds.clone(),
+                None => {
+                    let why = "one of the clocks of ping and pong changed during the trial";
+                    return Pong::NotFollowed(why.to_owned());
+                }
+            },
             Legs::Unknown => {
                 return Pong::NotFollowed("the difference between the clocks of ping and pong is not known".to_owned());
             }

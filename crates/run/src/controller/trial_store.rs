@@ -105,8 +105,10 @@ fn windows_of_other_clock(
     if !lab.agents.iter().any(is_apart) {
         return Ok(None);
     }
-    let bounds = stored.clock_bounds(trial)?.ok();
-    Ok(bounds.map(|bounds| in_other_clock(windows, |at_ns| bounds.offset_ns(at_ns))))
+    let clocks = stored.clock_bounds(trial)?.ok();
+    // If one of the clocks changed during the trial, the report cannot convert the times of events.
+    let steady = clocks.as_ref().and_then(|clocks| clocks.whole());
+    Ok(steady.map(|bounds| in_other_clock(windows, |at_ns| bounds.offset_ns(at_ns))))
 }
 
 fn has_answers(spec: &TrialSpec) -> bool {

@@ -11,6 +11,7 @@ mod moments;
 mod quantile;
 mod random;
 mod rank_picker;
+mod steady_parts;
 mod tail;
 mod two_clocks;
 mod warm_up;
