@@ -33,11 +33,11 @@ def build(tailbound, kernel, folder, files, modules=()):
         sys.exit(f"no guest can be built: {made.stderr}")
 
 
-def lines(folder, line, qemu, program, words):
+def lines(folder, line, qemu, program, words, emulator=("qemu-system-x86_64",)):
     """Boots the guest in `folder` and runs a program of this directory in it; yields the output line by line. `line`: words of
-    the kernel command line; `qemu`: arguments of QEMU."""
+    the kernel command line; `qemu`: arguments of QEMU; `emulator`: its command."""
     machine = subprocess.Popen(
-        ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "q35", *qemu,
+        [*emulator, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "q35", *qemu,
          "-kernel", folder / "kernel", "-initrd", folder / "initramfs",
          "-append", f"console=ttyS0 quiet panic=-1 rootfstype=ramfs {line} tailbound.mode=shell",
          "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

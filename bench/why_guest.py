@@ -29,6 +29,7 @@ def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--binary", type=Path, default=TOP / "target/debug/tailbound")
     p.add_argument("--kernel", type=Path, default=TOP / "target/guests/rt.deb")
+    p.add_argument("--qemu", type=Path, help="directory of an unpacked QEMU, for example target/qemu, in place of the installed one")
     p.add_argument("--paranoid", type=int, help="kernel.perf_event_paranoid in the guest")
     p.add_argument("--memory", default="4G", help="memory of the guest")
     p.add_argument("--out", type=Path, help="directory for what bench/why.py writes: result.json, result.md and, with --keep, the records")
@@ -68,6 +69,13 @@ def inside(paranoid, libraries, *words):
     return status
 
 
+def emulator(unpacked):
+    """Command of QEMU. An unpacked one finds its own firmware, and takes the BIOS of the installed one."""
+    if not unpacked:
+        return ["qemu-system-x86_64"]
+    return [unpacked / "usr/bin/qemu-system-x86_64", "-L", unpacked / "usr/share/qemu", "-L", "/usr/share/seabios"]
+
+
 def main():
     given = options()
     if given.inside:
@@ -87,7 +95,7 @@ def main():
             "-chardev", f"file,id=result,path={result}", "-device", "virtserialport,chardev=result,name=result"]
     words = ["--inside", "-" if given.paranoid is None else str(given.paranoid), ":".join(map(str, libraries)), "--own-machine", "--built", built, *given.words]
     try:
-        for line in python_guest.lines(folder, "tsc=reliable no_timer_check tailbound.name=why", qemu, "why_guest.py", list(map(str, words))):
+        for line in python_guest.lines(folder, "tsc=reliable no_timer_check tailbound.name=why", qemu, "why_guest.py", list(map(str, words)), emulator(given.qemu)):
             print(line, flush=True)
     finally:
         if given.out and result.exists() and result.stat().st_size:

@@ -28,6 +28,8 @@ struct Chosen {
     id: usize,
     all: Vec<usize>,
     used: Vec<usize>,
+    /// Older trials, whose incidents are listed, and which no figure contains.
+    kept: Vec<usize>,
     status: ConditionStatus,
 }
 
@@ -209,6 +211,8 @@ fn read(record: &Record, faults: &SampleFaults, quantiles: &[Quantile]) -> Resul
     // Rows without answers have no round trip.
     let answered = |c: usize| record.manifest.plan.conditions[c].spec.measure.flow().is_none_or(Flow::has_answers);
     let used = |c: usize| if answered(c) { chosen[c].used.as_slice() } else { &[] };
+    let with_incidents =
+        |c: usize| used(c).iter().chain(if answered(c) { chosen[c].kept.as_slice() } else { &[] }).copied();
     let stamped: Vec<bool> = (0..chosen.len()).map(|c| kernel_stamps(record, used(c))).collect::<Result<_, _>>()?;
     let rows_of = |c: usize, group| if group == Group::Network && !stamped[c] { &[] } else { used(c) };
     let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::ALL.map(|group| (c, group))).collect();
@@ -224,7 +228,7 @@ fn read(record: &Record, faults: &SampleFaults, quantiles: &[Quantile]) -> Resul
         Ok(Passes { firsts, wanted, figures })
     };
     let with_answers =
-        (0..chosen.len()).filter(|c| !record.manifest.plan.conditions[*c].spec.has_tool()).flat_map(used).copied();
+        (0..chosen.len()).filter(|c| !record.manifest.plan.conditions[*c].spec.has_tool()).flat_map(with_incidents);
     let with_answers: Vec<usize> = with_answers.collect();
     // The search for incidents reads a long trial three times on one thread, which the passes leave idle on other CPUs.
     let (incidents, passes) = parallel::both(
@@ -282,6 +286,7 @@ fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, co
     let whole = |ids: Vec<usize>| -> Vec<usize> { ids.into_iter().filter(|id| !faults.contains_key(id)).collect() };
     let mut used = whole(with(&[TrialStatus::Valid, TrialStatus::Running]));
     used.retain(|id| !clocks.parted(*id));
+    let (kept, mut used): (Vec<usize>, _) = used.into_iter().partition(|id| manifest.is_kept_for_incidents(*id));
     let ended = with(&[TrialStatus::Valid, TrialStatus::Invalid]).len() == all.len();
     let mut invalid = whole(with(&[TrialStatus::Invalid]));
     invalid.extend(whole(with(&[TrialStatus::Valid])).into_iter().filter(|id| clocks.parted(*id)));
@@ -297,7 +302,7 @@ fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, co
     } else {
         ConditionStatus::Incomplete
     };
-    Chosen { id, all, used, status }
+    Chosen { id, all, used, kept, status }
 }
 
 /// Finds the messages with the longest time `from_intended`. Stop-and-wait has no `from_intended`, so there the

@@ -4,13 +4,15 @@ use crate::{clocks, sample_faults};
 use std::collections::BTreeMap;
 use tailbound_document::{
     Clock, ClockWindow, Course, EndReport, Host, HostFact, LaterReading, LoadReport, PathReport, PathSide,
-    RepeatedReport, RunReport, Thread, ThreadReport, TrialReport, UntilMessage, UntilReport,
+    RemovedReport, RepeatedReport, RunReport, Thread, ThreadReport, TrialReport, UntilMessage, UntilReport,
 };
 use tailbound_model::{
     ByteSize, FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, Trial, TrialStatus,
     UntilTerm, Warning,
 };
-use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, Repeated, TrialRecord, Until};
+use tailbound_record::{
+    ControllerUse, EndRecord, Manifest, Measured, Record, RemovedTrials, Repeated, TrialRecord, Until,
+};
 
 /// Data about the run that wrote the record: command, study, seed, order of trials.
 pub(crate) fn run(manifest: &Manifest) -> RunReport {
@@ -35,15 +37,28 @@ fn repeated(repeated: &Repeated, manifest: &Manifest) -> RepeatedReport {
     let order = manifest.plan.trials.iter().filter_map(|t| records.get(&t.id));
     let measured = order.filter_map(|t| Some((t.began_unix_ns?, t.controller.as_ref()?.span_ns)));
     let spans: Vec<(i64, i64)> = measured.map(|(from_ns, ns)| (from_ns, from_ns + ns)).collect();
-    let gap_ns = |pair: &[(i64, i64)]| pair[1].0 - pair[0].1;
-    let whole = spans.first().zip(spans.last()).map_or(0, |(first, last)| last.1 - first.0);
+    let rolling = repeated.rolling.as_ref();
+    // The times of removed trials are known only from the sums.
+    let measured = rolling.map_or_else(|| Measured::of(&spans), |rolling| rolling.measured);
+    let removed = |(condition, of): (&usize, &RemovedTrials)| RemovedReport {
+        condition: *condition,
+        trials: of.trials,
+        not_valid: of.not_valid,
+        scheduled: of.scheduled,
+        answered: of.answered,
+        late: of.late,
+        incidents: of.incidents,
+        longest_latency_ns: of.longest_latency_ns,
+    };
     RepeatedReport {
         for_ns: repeated.time.0,
         disk_limit_bytes: repeated.disk.map(|ByteSize(bytes)| bytes),
         disk_reached: repeated.disk_reached,
-        span_ns: whole,
-        measured_ns: spans.iter().map(|(from_ns, to_ns)| to_ns - from_ns).sum(),
-        longest_gap_ns: spans.windows(2).map(gap_ns).max().unwrap_or(0).max(0),
+        span_ns: measured.span_ns,
+        measured_ns: measured.sum_ns,
+        longest_gap_ns: measured.longest_gap_ns,
+        removed: rolling.map(|rolling| rolling.removed.iter().map(removed).collect()),
+        kept_trial_ids: rolling.map_or_else(Vec::new, |rolling| rolling.kept.clone()),
     }
 }
 

@@ -90,7 +90,11 @@ impl Clocks {
             let bounds = record.clock_bounds(trial.id).map_err(|error| PassError { trial: Some(trial.id), error })?;
             let width = |end: &str| trial.ends.get(end).and_then(|end| end.clock_width_ns).unwrap_or(0);
             let of_trial = OfTrial {
-                begin_ns: trial.t0_ns.filter(|t0| *t0 != 0).or_else(|| Some(bounds.as_ref().ok()?.begin_ns())).unwrap_or(0),
+                begin_ns: trial
+                    .t0_ns
+                    .filter(|t0| *t0 != 0)
+                    .or_else(|| Some(bounds.as_ref().ok()?.begin_ns()))
+                    .unwrap_or(0),
                 bounds: bounds.map(|clocks| Bounded { clocks, kernel_ns: [OWN, "pong"].map(width) }),
                 host: trial.ends.get("pong").map_or_else(String::new, |pong| pong.host.clone()),
             };

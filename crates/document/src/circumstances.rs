@@ -53,6 +53,36 @@ pub struct RepeatedReport {
     pub measured_ns: i64,
     /// Longest time between two measurements, ns.
     pub longest_gap_ns: i64,
+    /// The trials that were removed to keep the record below its largest size, as sums for each condition; absent if none
+    /// was to be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Vec<RemovedReport>>,
+    /// Ids of older trials that were kept because of their incidents. Their incidents are in the lists of incidents; no
+    /// figure and no sum contains them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_trial_ids: Vec<usize>,
+}
+
+/// Sums over the trials of a condition that were removed from the record. No other figure contains them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RemovedReport {
+    /// Number of the condition.
+    pub condition: usize,
+    /// Number of trials that were removed.
+    pub trials: u64,
+    /// Number of these trials that were not valid; the members below do not contain them.
+    pub not_valid: u64,
+    /// Number of measured messages that were to be sent; those that were not answered were lost or not sent.
+    pub scheduled: u64,
+    /// Number of messages that were answered.
+    pub answered: u64,
+    /// Number of late messages.
+    pub late: u64,
+    /// Number of incidents.
+    pub incidents: u64,
+    /// Longest time from the due time of a late message to its answer, ns; absent if no message was late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_latency_ns: Option<i64>,
 }
 
 /// The request to end a run at a message, and the message.

@@ -37,7 +37,7 @@ pub use events::{Event, EventLine};
 pub use incidents::{MOST_INCIDENTS, Ordinary, TrialIncidents};
 pub use manifest::*;
 pub use reader::{Record, stored_rows};
-pub use repeated::Repeated;
+pub use repeated::{Measured, RemovedTrials, Repeated, Rolling};
 pub use segment::{write_echoes, write_slots};
 pub use slots::{Columns, SlotBatch};
 pub use tailbound_model::TrialStatus;

@@ -115,6 +115,28 @@ impl Manifest {
             warnings: Vec::new(),
         }
     }
+
+    fn position(&self, trial: usize) -> usize {
+        let found = self.trials.binary_search_by_key(&trial, |of| of.id);
+        found.expect("a trial that runs is in the plan, and the trials are in the order of their ids")
+    }
+
+    /// The data of a trial that runs, which must be in the plan.
+    pub fn trial(&self, id: usize) -> &TrialRecord {
+        &self.trials[self.position(id)]
+    }
+
+    /// The data of a trial that runs, which must be in the plan, to be changed.
+    pub fn trial_mut(&mut self, id: usize) -> &mut TrialRecord {
+        let position = self.position(id);
+        &mut self.trials[position]
+    }
+
+    /// True if the trial is older than the trials whose figures are reported, and was kept because of its incidents
+    /// (`--rolling`).
+    pub fn is_kept_for_incidents(&self, trial: usize) -> bool {
+        self.repeated.as_ref().and_then(|repeated| repeated.rolling.as_ref()).is_some_and(|r| r.kept.contains(&trial))
+    }
 }
 
 /// Recorded data about one trial.

@@ -73,6 +73,33 @@ impl RecordWriter {
         dir.join("samples").join(trial.to_string()).join(format!("{end}-{number}.parquet"))
     }
 
+    /// Removes a trial that has ended: its samples, thread tables, events and logs, and its part of the manifest and the
+    /// plan, with its warnings. The manifest is written first, so that a record that is cut off has no trial without
+    /// samples.
+    ///
+    /// # Errors
+    /// The manifest cannot be written, or a file cannot be removed.
+    pub fn remove_trial(&mut self, trial: usize) -> Result<(), RecordError> {
+        self.manifest.trials.retain(|t| t.id != trial);
+        self.manifest.plan.trials.retain(|t| t.id != trial);
+        self.manifest.warnings.retain(|warning| warning.trial != Some(trial));
+        self.save()?;
+        let samples = self.dir.join("samples").join(trial.to_string());
+        match fs::remove_dir_all(&samples) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(RecordError::io(&samples, "remove the samples")(e))?,
+            _ => {}
+        }
+        let begin = format!("{trial}-");
+        for folder in ["threads", "switches", "logs"].map(|name| self.dir.join(name)) {
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            for path in entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(&begin)) {
+                let path = path.path();
+                fs::remove_file(&path).map_err(RecordError::io(&path, "remove the file"))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Appends an event of the run to the record's `events.jsonl`.
     pub fn event(&mut self, event: Event) -> Result<(), RecordError> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -114,6 +114,7 @@ fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Res
     let valid = |id: &usize| {
         !faulty.contains_key(id)
             && !clocks.parted(*id)
+            && !manifest.is_kept_for_incidents(*id)
             && manifest.trials.iter().any(|t| t.id == *id && t.status == TrialStatus::Valid)
     };
     let (used, left_out): (Vec<usize>, Vec<usize>) = ids.into_iter().partition(valid);

@@ -110,7 +110,12 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
         sums::add(condition, &trials, &explained, plan.report.miss_window());
         condition.without_cause = remaining::without(condition, &trials, &explained);
         condition.recordings = recordings::recordings(&trials);
-        let mut incidents: Vec<IncidentReport> = explained.into_iter().map(|e| e.report).collect();
+        // Sums are over the trials of the figures; the worst incidents are also those of older trials.
+        let older = facts
+            .iter()
+            .filter(|f| condition.trial_ids.contains(&f.trial) && record.manifest.is_kept_for_incidents(f.trial));
+        let older = older.flat_map(|t| incidents(record, &report.threads, t));
+        let mut incidents: Vec<IncidentReport> = explained.into_iter().chain(older).map(|e| e.report).collect();
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
         // The incident of the message at which the run ended is described, however many worse ones there are.
         if let Some(at) = incidents.iter().position(|i| ended_run(&record.manifest, i)).filter(|at| *at >= most) {

@@ -54,12 +54,12 @@ pub(crate) fn section(report: &Report) -> String {
         .map(|c| {
             let width = c.conversion_width_ns.map_or("nothing converted".into(), |w| count(w.unsigned_abs()));
             let span = |w: &tailbound_document::ClockWindow| {
-                format!(
-                    "trial {}: {} long, stepped by {}",
-                    w.trial,
-                    time(w.to_ns.saturating_sub(w.from_ns) as f64),
-                    time(w.step_ns as f64)
-                )
+                let long = time(w.to_ns.saturating_sub(w.from_ns) as f64);
+                let change = match w.step_ns {
+                    0 => "offset or speed changed".to_owned(),
+                    step => format!("stepped by {} or more", time(step as f64)),
+                };
+                format!("trial {}: {long} long, {change}", w.trial)
             };
             let spans: Vec<String> = c.invalid_windows.iter().map(span).collect();
             let spans = if spans.is_empty() {

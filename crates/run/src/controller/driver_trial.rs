@@ -69,7 +69,7 @@ pub(super) async fn run(
         Measure::PingPong(_) => (result.answered == 0 && result.scheduled > 0).then(|| no_answer(&parts)),
         Measure::Flow(_) => flow::account(record, id, &mut result)?,
     };
-    record.manifest.trials[id].finding = unmatched.or(none_arrived);
+    record.manifest.trial_mut(id).finding = unmatched.or(none_arrived);
     record_proof(record, context, &parts, observed.spaces, &result)?;
     end(id, lab, record, &result)?;
     finish(&parts, lab, context.run).await;
@@ -105,9 +105,9 @@ async fn measure_observed(
     };
     let clocks = if met { common_start::clocks(parts, &mut lab.agents).await } else { Vec::new() };
     for (role, apart) in &clocks {
-        record.manifest.trials[id].ends.entry(role.word().into()).or_default().clock_apart = Some(*apart);
+        record.manifest.trial_mut(id).ends.entry(role.word().into()).or_default().clock_apart = Some(*apart);
     }
-    record.manifest.trials[id].began_unix_ns = Some(unix_ns());
+    record.manifest.trial_mut(id).began_unix_ns = Some(unix_ns());
     let ports = proof::Ports::begin(context.wiring, lab);
     let guests = Guests::begin(lab);
     nodes.begin();
@@ -119,16 +119,16 @@ async fn measure_observed(
         measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
-    record.manifest.trials[id].controller =
+    record.manifest.trial_mut(id).controller =
         Some(ControllerUse { cpu_ns: lab.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
     let spaces = watch.end(lab);
     tracing::debug!(trial = id, "measuring has ended");
     let (guests, guests_not_asked) = {
-        record.manifest.trials[id].nodes = nodes.end();
-        record.manifest.trials[id].ports = ports.end();
+        record.manifest.trial_mut(id).nodes = nodes.end();
+        record.manifest.trial_mut(id).ports = ports.end();
         guests.end()
     };
-    record.manifest.trials[id].guests = guests;
+    record.manifest.trial_mut(id).guests = guests;
     Ok(Some(Observed { spaces, guests_not_asked }))
 }
 
@@ -162,7 +162,7 @@ fn warn(
     record: &mut RecordWriter,
 ) -> Result<(), RunError> {
     let id = context.trial.id;
-    let disturbed: Vec<Warning> = record.manifest.trials[id].guests.iter().flat_map(guest_events::disturbed).collect();
+    let disturbed: Vec<Warning> = record.manifest.trial(id).guests.iter().flat_map(guest_events::disturbed).collect();
     let others = without_arrivals(parts).into_iter().chain(flow::neighbours(context.spec()));
     for warning in disturbed.into_iter().chain(guests_not_asked).chain(others) {
         record.warn(warning.at_trial(id))?;
@@ -185,7 +185,7 @@ fn record_counters(
         if let Some(warning) = cpu_quota::throttled(name, &change) {
             record.warn(warning.at_trial(id))?;
         }
-        record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change;
+        record.manifest.trial_mut(id).ends.entry(name.into()).or_default().counters = change;
     }
     Ok(())
 }
@@ -206,8 +206,8 @@ fn record_proof(
     if let Some(warning) = proof.as_ref().and_then(proof::warning) {
         record.warn(warning.at_trial(id))?;
     }
-    record.manifest.trials[id].proof = proof;
-    if let Some(warning) = proof::not_taken(&spec.path, &record.manifest.trials[id].ports, result.answered) {
+    record.manifest.trial_mut(id).proof = proof;
+    if let Some(warning) = proof::not_taken(&spec.path, &record.manifest.trial(id).ports, result.answered) {
         record.warn(warning.at_trial(id))?;
     }
     Ok(())
@@ -228,7 +228,7 @@ fn record_prepared(
         record.manifest.drivers.entry(part.order.spec.driver.name.clone()).or_insert_with(|| driver.clone());
     }
     for end in &part.prepared.ends {
-        let entry = record.manifest.trials[id].ends.entry(end.name.clone()).or_default();
+        let entry = record.manifest.trial_mut(id).ends.entry(end.name.clone()).or_default();
         *entry = EndRecord {
             host: host.to_owned(),
             clock: if end.clock.is_empty() { clock.to_owned() } else { end.clock.clone() },

@@ -91,7 +91,7 @@ pub(super) fn limit(flow: &Flow) -> Duration {
 /// Writes the flow counts of an agent's ends into the record, and derives from the counts which rows of samples belong
 /// to the ramp-up (the part of the flow before the window).
 pub(super) fn store(record: &mut RecordWriter, part: &mut Part, counts: &[FlowCounts]) {
-    let trial = &mut record.manifest.trials[part.order.trial];
+    let trial = record.manifest.trial_mut(part.order.trial);
     for (role, counts) in part.roles.iter().zip(counts) {
         trial.ends.entry(role.word().into()).or_default().flow = Some(counts.clone());
         let every = part.order.spec.measure.flow().and_then(Flow::row_every);
@@ -108,7 +108,7 @@ pub(super) fn account(
     id: usize,
     result: &mut TrialResult,
 ) -> Result<Option<String>, RunError> {
-    let trial: &TrialRecord = &record.manifest.trials[id];
+    let trial: &TrialRecord = record.manifest.trial(id);
     let sending = trial.ends.iter().filter(|(name, _)| is_publisher(name));
     let Some(sent) = FlowCounts::of_all(sending.filter_map(|(_, e)| e.flow.as_ref())) else { return Ok(None) };
     let receiving = trial.ends.iter().filter(|(name, _)| !is_publisher(name));

@@ -29,6 +29,7 @@ mod program_path;
 mod progress;
 mod proof;
 mod repeat;
+mod rolling;
 mod run;
 mod stop_signal;
 mod tool;

@@ -1,7 +1,8 @@
 //! Repeats the trials of a plan (`tailbound run --for`, `--at-most`): how often, when no further trial begins, and what is
 //! left out of the record when the run ends.
 
-use super::trial_length;
+use super::rolling::OldTrials;
+use super::{RunError, trial_length};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -18,6 +19,8 @@ pub struct RepeatOptions {
     pub time: Nanos,
     /// No trial begins after the record has this size; `None` = its size has no limit.
     pub disk: Option<ByteSize>,
+    /// Whether the oldest trials are removed, in place of the end of the run, when the record has this size.
+    pub rolling: bool,
 }
 
 /// Repeats the trials of a plan so that they fill this time.
@@ -42,6 +45,8 @@ pub fn repeat(plan: &mut Plan, time: Nanos) {
 pub(super) struct Limits {
     end: Option<Instant>,
     disk: Option<ByteSize>,
+    /// The trials that are removed; `None` if none is removed.
+    old: Option<OldTrials>,
 }
 
 impl Limits {
@@ -51,7 +56,8 @@ impl Limits {
         let repeated = manifest.repeated.as_ref();
         let whole = manifest.until.as_ref().and_then(|until| until.at_most).or(repeated.map(|r| r.time));
         let end = whole.and_then(|whole| Instant::now().checked_add(time(whole)));
-        Limits { end, disk: repeated.and_then(|r| r.disk) }
+        let old = repeated.and_then(|r| r.rolling.as_ref()).map(|_| OldTrials::default());
+        Limits { end, disk: repeated.and_then(|r| r.disk), old }
     }
 
     /// True if trial `number` would end after the longest time of the run. The first trial always runs.
@@ -62,16 +68,34 @@ impl Limits {
         number > 0 && self.end.is_some_and(|end| Instant::now() + expected > end)
     }
 
-    /// True if the record has the largest size at which a further trial may begin, which is then written into the record.
-    /// The first trial always runs.
-    pub fn is_too_large(&self, number: usize, record: &mut RecordWriter) -> bool {
-        let Some(most) = self.disk.filter(|_| number > 0) else { return false };
+    /// True if the record has the largest size at which a further trial may begin, and no trial can be removed. This is
+    /// then written into the record. The first trial always runs.
+    ///
+    /// # Errors
+    /// An old trial cannot be removed.
+    pub fn is_too_large(&mut self, number: usize, record: &mut RecordWriter) -> Result<bool, RunError> {
+        let Some(most) = self.disk.filter(|_| number > 0) else { return Ok(false) };
         // If the size cannot be read, writing the next samples fails too, with the reason.
-        let reached = bytes(record.dir()).is_ok_and(|bytes| bytes >= most.0);
-        if let Some(repeated) = &mut record.manifest.repeated {
-            repeated.disk_reached = reached;
+        let is_full = |record: &RecordWriter| bytes(record.dir()).is_ok_and(|bytes| bytes >= most.0);
+        while is_full(record) {
+            if let Some(old) = &mut self.old
+                && old.make_room(record)?
+            {
+                continue;
+            }
+            if let Some(repeated) = &mut record.manifest.repeated {
+                repeated.disk_reached = true;
+            }
+            return Ok(true);
         }
-        reached
+        Ok(false)
+    }
+
+    /// Notes the times of a trial that has ended.
+    pub fn ended(&mut self, record: &mut RecordWriter, trial: usize) {
+        if let Some(old) = &mut self.old {
+            old.add(record, trial);
+        }
     }
 }
 

@@ -88,7 +88,10 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let request =
         |UntilOptions { condition, at_most }| Until { condition, at_most, found: None, ended_early: [].into() };
     let until = options.until.map(request);
-    let repeated = options.repeated.map(|RepeatOptions { time, disk }| Repeated { time, disk, disk_reached: false });
+    let repeated = options.repeated.map(|RepeatOptions { time, disk, rolling }| {
+        let rolling = rolling.then(Rolling::default);
+        Repeated { time, disk, disk_reached: false, rolling }
+    });
     let manifest = Manifest { until, repeated, ..manifest(&plan, &run_id, options.command, &allowed) };
     let created = RecordWriter::create(&out, manifest);
     journal.done(partial).map_err(journal_failed)?;
@@ -191,10 +194,10 @@ async fn run_trials(
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
     let mut active: Option<ActiveLab> = None;
     let mut others = OtherRuns::new(&context.run_id);
-    let limits = Limits::begin(&record.manifest);
+    let mut limits = Limits::begin(&record.manifest);
     let mut last_block = 0;
     for (number, trial) in plan.trials.iter().enumerate() {
-        if limits.is_too_late(number, &plan.conditions[trial.condition].spec) || limits.is_too_large(number, record) {
+        if limits.is_too_late(number, &plan.conditions[trial.condition].spec) || limits.is_too_large(number, record)? {
             break;
         }
         last_block = trial.block;
@@ -214,6 +217,7 @@ async fn run_trials(
                 let (answered, scheduled) = (result.answered, result.scheduled);
                 progress.event(ProgressEvent::TrialDone { number, trial: trial.id, answered, scheduled });
                 active = Some(lab);
+                limits.ended(record, trial.id);
                 if result.matched.is_some_and(|message| until::ends_run(record, message)) {
                     break;
                 }

@@ -17,9 +17,9 @@ use tokio::time::Instant;
 /// Writes into the record that a trial begins, with the facts that are known before it.
 pub(super) fn begin(context: &TrialContext<'_>, lab: &ActiveLab, record: &mut RecordWriter) -> Result<(), RunError> {
     let (id, spec) = (context.trial.id, context.spec());
-    record.manifest.trials[id].status = TrialStatus::Running;
+    record.manifest.trial_mut(id).status = TrialStatus::Running;
     let discovery = (!spec.has_tool()).then(|| discovery::facts(spec, lab));
-    record.manifest.trials[id].path = Some(PathFacts { discovery, ..lab.path.clone() });
+    record.manifest.trial_mut(id).path = Some(PathFacts { discovery, ..lab.path.clone() });
     if let Some(settings) = lab.settings.and_then(|i| record.manifest.host_settings.get_mut(i)) {
         settings.trials.push(id);
     }
@@ -35,7 +35,7 @@ pub(super) fn end(id: usize, lab: &ActiveLab, record: &mut RecordWriter, result:
         record.warn(Warning::new("host_setting_changed", Severity::Invalid, text, remedy).at_trial(id))?;
     }
     let invalid = record.manifest.warnings.iter().any(|w| w.trial == Some(id) && w.severity == Severity::Invalid);
-    record.manifest.trials[id].status = if invalid { TrialStatus::Invalid } else { TrialStatus::Valid };
+    record.manifest.trial_mut(id).status = if invalid { TrialStatus::Invalid } else { TrialStatus::Valid };
     record.event(Event::TrialEnded { trial: id, scheduled: result.scheduled, answered: result.answered })?;
     record.save()?;
     Ok(())

@@ -140,7 +140,7 @@ async fn store_part(
     flow::store(record, part, &counts);
     let mut warnings = Vec::new();
     for (role, incoming) in part.roles.iter().zip(incoming) {
-        let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
+        let end = record.manifest.trial_mut(id).ends.entry(role.word().into()).or_default();
         end.control_bytes = agent.bytes_while_silent;
         if let Some(done) = part.end_done(*role) {
             (end.hand_off_dropped, end.answers_refused) = (done.hand_off_dropped, done.answers_refused);
@@ -189,17 +189,16 @@ fn store_rows(
     } else {
         incoming.finish(dir, &part.order, done.map(|d| d.t0_ns), &track)?
     };
-    let trial = &mut record.manifest.trials[part.order.trial];
     if role == Role::Ping {
         if let Some(until) = record.manifest.until.as_mut().filter(|_| part.ended_early) {
             until.ended_early.insert(part.order.trial, stored.rows);
         }
-        trial.t0_ns = Some(t0);
+        record.manifest.trial_mut(part.order.trial).t0_ns = Some(t0);
         result.scheduled = stored.rows;
         result.sent = stored.sent;
         result.answered = stored.answered;
     }
-    let end = trial.ends.entry(role.word().into()).or_default();
+    let end = record.manifest.trial_mut(part.order.trial).ends.entry(role.word().into()).or_default();
     end.clock_width_ns = stored.clock_width_ns;
     if let Some(done) = done {
         end.rows_dropped = done.dropped;
@@ -244,7 +243,7 @@ fn store_done(
     warnings.extend(done.warnings.iter().cloned());
     warnings.extend(done.loads.iter().filter_map(fell_short));
     for load in &done.loads {
-        let end = record.manifest.trials[id].ends.entry(load.at.clone()).or_default();
+        let end = record.manifest.trial_mut(id).ends.entry(load.at.clone()).or_default();
         end.loads.push(load.clone());
     }
     let mut table = part.prepared.threads.clone();

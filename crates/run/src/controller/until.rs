@@ -36,7 +36,7 @@ pub fn repeat_until(plan: &mut Plan, until: &UntilOptions) -> Result<(), RunErro
 /// Writes into the record that the run ends at a message of a trial. Returns false if the trial cannot be trusted, so
 /// that the run goes on.
 pub(super) fn ends_run(record: &mut RecordWriter, message: MatchedMessage) -> bool {
-    let valid = record.manifest.trials[message.trial].status == TrialStatus::Valid;
+    let valid = record.manifest.trial(message.trial).status == TrialStatus::Valid;
     if let Some(until) = record.manifest.until.as_mut().filter(|_| valid) {
         tracing::info!(trial = message.trial, slot = message.slot, "a message fulfils the condition of the run");
         until.found = Some(message);

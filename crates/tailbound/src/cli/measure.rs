@@ -48,6 +48,10 @@ pub struct Run {
     /// Begin no further trial once the record takes this much disk, e.g. 2GiB
     #[arg(long, value_name = "SIZE", requires = "repeat_for")]
     pub disk: Option<ByteSize>,
+    /// Remove the oldest trials once the record takes this much disk, in place of the end of the run; trials with the
+    /// worst incidents are kept
+    #[arg(long, requires = "disk")]
+    pub rolling: bool,
 }
 
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ pub fn run(args: &cli::Run) -> CommandResult {
     if let Some(until) = &until {
         controller::repeat_until(&mut plan, until)?;
     }
-    let repeated = args.repeat_for.map(|time| RepeatOptions { time, disk: args.disk });
+    let repeated = args.repeat_for.map(|time| RepeatOptions { time, disk: args.disk, rolling: args.rolling });
     if let Some(repeated) = &repeated {
         controller::repeat(&mut plan, repeated.time);
     }

@@ -1,8 +1,11 @@
 //! Tests of `tailbound run --for`: trials that are repeated for a time, the times between them, and the limit of disk.
 
 use crate::support::host::signal;
+use crate::support::processes::{descendants, wait_for_measuring};
 use crate::support::{Bench, exit_and_stderr};
 use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
 
 /// A study whose trials take half a second.
 const STUDY: &str = "study: soak\nquestion: q\nmeasure: { ping-pong: { duration: 500 ms, warm_up: 5 } }\nrate: 100 Hz\n\
@@ -74,6 +77,77 @@ fn no_trial_begins_once_the_record_has_its_largest_size() {
     );
 }
 
+/// Size of all files below a directory.
+fn bytes(dir: &Path) -> u64 {
+    let size = |entry: std::fs::DirEntry| match entry.file_type().unwrap().is_dir() {
+        true => bytes(&entry.path()),
+        false => entry.metadata().unwrap().len(),
+    };
+    std::fs::read_dir(dir).unwrap().map(|entry| size(entry.unwrap())).sum()
+}
+
+/// Test: with `--rolling`, old trials are removed, the trial with the worst incident is kept, and every message is counted
+/// once: in the figures, as removed, or in the kept trial.
+#[test]
+fn old_trials_are_removed_and_the_one_with_the_worst_incident_is_kept() {
+    const DISK: u64 = 200 * 1024;
+    let bench = Bench::new();
+    let mut command = bench.to_run(bench.tailbound(), "record", STUDY);
+    command.args(["--for", "14s", "--disk", "200KiB", "--rolling"]);
+    let mut run = bench.running(command, "measuring begins");
+    bench.wait_for_event("measuring begins", 2);
+    let pong = descendants(wait_for_measuring(run.id() as i32, "pong"))[0];
+    signal_process(pong, libc::SIGSTOP);
+    std::thread::sleep(Duration::from_millis(250));
+    signal_process(pong, libc::SIGCONT);
+    let mut largest = 0;
+    while run.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(50));
+        // Files can be renamed meanwhile.
+        largest = largest.max(std::panic::catch_unwind(|| bytes(&bench.path("record/samples"))).unwrap_or(0));
+    }
+    assert_eq!(run.wait().unwrap().code(), Some(0), "{}", bench.stderr());
+    let ran = bench.log("controller.log").matches("measuring begins").count() as u64;
+    let report = bench.report();
+    let repeated = &report["run"]["repeated"];
+    let removed = &repeated["removed"][0];
+    let number = |of: &Value, member: &str| of[member].as_u64().unwrap_or_else(|| panic!("{member}: {repeated}"));
+    let left = report["trials"].as_array().unwrap();
+    assert!(left.len() as u64 + number(removed, "trials") == ran && number(removed, "trials") > 2, "{ran}: {repeated}");
+    // Trial 1 was stopped.
+    let kept = repeated["kept_trial_ids"].as_array().unwrap();
+    assert!(kept.contains(&1.into()) && kept.len() < left.len(), "{repeated}");
+    let condition = &report["conditions"][0];
+    let worst = &condition["incidents"][0];
+    assert!(worst["trial"] == 1 && worst["excess_ns"].as_i64().unwrap() > 100_000_000, "{worst}");
+    let counted = number(&condition["counts"], "scheduled");
+    let window = left.len() - kept.len();
+    assert_eq!(condition["used_trial_ids"].as_array().unwrap().len(), window, "{condition}");
+    assert_eq!((counted, number(removed, "scheduled")), (50 * window as u64, 50 * number(removed, "trials")));
+    let longest = condition["round_trip"]["max_ns"].as_i64().unwrap();
+    assert!(longest < worst["worst_ns"].as_i64().unwrap(), "a figure contains a kept trial: {longest}");
+    assert_eq!((number(removed, "not_valid"), &repeated["disk_reached"]), (0, &false.into()), "{repeated}");
+    assert!(number(repeated, "measured_ns") >= ran * 500_000_000, "{ran}: {repeated}");
+    // A trial can begin while the record is just smaller than its limit. The page is written at the end.
+    let page = std::fs::metadata(bench.path("record/report.html")).unwrap().len();
+    let whole = bytes(&bench.path("record")) - page;
+    assert!(largest > 0 && largest < DISK && whole < DISK + 100 * 1024, "{largest} and {whole} bytes");
+    let files = std::fs::read_dir(bench.path("record/threads")).unwrap().count();
+    assert!(files <= 2 * left.len(), "{files} thread tables of {} trials", left.len());
+    let text = sentence(&report).replace('\u{202f}', " ");
+    let words = ["trials were removed (`--rolling`): ", "incidents, which are listed.", "from the newest trials only."];
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    // A comparison does not use a trial that was chosen by its incident.
+    let output = bench.tailbound().args(["compare", "record", "record", "--format", "json"]).output().unwrap();
+    let compared: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(!compared.to_string().contains("\"trials\":[1,"), "{compared}");
+}
+
+fn signal_process(pid: i32, signal: i32) {
+    // SAFETY: a process of a run that this test started.
+    unsafe { libc::kill(pid, signal) };
+}
+
 #[test]
 fn options_that_do_not_fit_each_other_are_refused() {
     let bench = Bench::new();
@@ -86,6 +160,7 @@ fn options_that_do_not_fit_each_other_are_refused() {
     let all = [
         refused(&["--for", "1h", "--until", "lost"]),
         refused(&["--disk", "1GiB"]),
+        refused(&["--for", "1h", "--rolling"]),
         refused(&["--for", "0s"]),
         refused(&["--for", "1h", "--disk", "much"]),
     ];

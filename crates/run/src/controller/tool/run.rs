@@ -46,7 +46,7 @@ pub(in crate::controller) async fn run(
     }
     let before = counters(lab);
     trial_steps::begin(context, lab, record)?;
-    record.manifest.trials[id].source = Source::Summary;
+    record.manifest.trial_mut(id).source = Source::Summary;
     let mut summary = ToolSummary {
         tool: tool.tool.clone(),
         version: version(&tool).await,
@@ -62,7 +62,7 @@ pub(in crate::controller) async fn run(
         return Err(failed.into());
     }
     let not_ready = parts.iter().flat_map(|p| &p.prepared.ends).any(|e| e.unmatched.is_some());
-    record.manifest.trials[id].began_unix_ns = Some(unix_ns());
+    record.manifest.trial_mut(id).began_unix_ns = Some(unix_ns());
     let deadline = Instant::now() + tool_limit(spec).duration() + Duration::from_secs(30);
     tokio::select! {
         measured = measure(&mut parts, &mut lab.agents, &dir, (not_ready, &[], None), deadline) => measured?,
@@ -77,10 +77,10 @@ pub(in crate::controller) async fn run(
     for (place, before) in before.iter().enumerate() {
         let change = lab.lab.counters(place).into_iter().map(|(k, v)| (k.clone(), v - before.get(&k).unwrap_or(&0)));
         let name = lab.spec.name(place);
-        record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change.collect();
+        record.manifest.trial_mut(id).ends.entry(name.into()).or_default().counters = change.collect();
     }
     let result = figures(record, id, &tool, &parts, &mut summary)?;
-    record.manifest.trials[id].summary = Some(summary);
+    record.manifest.trial_mut(id).summary = Some(summary);
     trial_steps::end(id, lab, record, &result)?;
     finish(&parts, lab, context.run).await;
     Ok(Some(result))
@@ -141,7 +141,7 @@ fn store(
 ) -> Result<(), RunError> {
     let id = part.order.trial;
     for role in &part.roles {
-        let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
+        let end = record.manifest.trial_mut(id).ends.entry(role.word().into()).or_default();
         *end = EndRecord { host: here.to_owned(), ..EndRecord::default() };
     }
     let failed = |code: &str, text: String| Warning::new(code, Severity::Invalid, text, "").at_trial(id).at_end(agent);
@@ -155,7 +155,7 @@ fn store(
         record.warn(warning.at_trial(id))?;
     }
     for load in &done.loads {
-        let end = record.manifest.trials[id].ends.entry(load.at.clone()).or_default();
+        let end = record.manifest.trial_mut(id).ends.entry(load.at.clone()).or_default();
         end.loads.push(load.clone());
     }
     if !done.threads.before.is_empty() {
@@ -198,7 +198,7 @@ fn figures(
         Err(_) if parts.iter().any(|p| p.lost.is_some()) => {}
         Err(why) => {
             let remedy = "The output of the tool is in the directory `logs` of the record.";
-            record.manifest.trials[id].finding = Some(why.clone());
+            record.manifest.trial_mut(id).finding = Some(why.clone());
             record.warn(Warning::new("tool_failed", Severity::Invalid, why, remedy).at_trial(id))?;
         }
     }
