@@ -11,7 +11,7 @@ pub enum CauseWord {
     /// A thread was ready to run, and another thread had the CPU.
     WaitedForCpu,
     /// A thread was ready to run, and a thread of the kernel had the CPU; or a thread of the kernel that the message needed
-    /// was ready to run, and another thread had the CPU (`by.carrier`).
+    /// was ready to run, or waited for a lock of the kernel, and another thread had the CPU (`by.carrier`).
     KernelThread,
     /// An interrupt had the CPU.
     Irq,

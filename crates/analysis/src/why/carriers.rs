@@ -17,11 +17,14 @@ use tailbound_model::{Metric, SleepState};
 const RECEIVERS: [&str; 2] = ["ksoftirqd/", "backlog_napi/"];
 /// Begins of the names of the kernel threads that run timers of time-sharing threads on real-time kernels, one for each CPU.
 const TIMERS: [&str; 2] = ["ktimers/", "ksoftirqd/"];
+/// Begins of the names of the kernel threads that receive packets without a soft interrupt: for the queue of a CPU, and for a
+/// card (threaded NAPI).
+const POLLERS: [&str; 2] = ["backlog_napi/", "napi/"];
 /// Longest time between the end of a wait of a kernel thread and the wake-up that it causes, ns, if only the order of the events
 /// shows that the wait delayed the message: what the thread does later may be due to a packet that came later.
 const LONGEST_TURN_NS: i64 = 300_000;
 
-/// The soft interrupt that ended a time span.
+/// What ended a time span: a soft interrupt, or a kernel thread that receives packets without one.
 struct Ended {
     /// Number of the CPU on which it ran.
     cpu: u32,
@@ -37,6 +40,9 @@ struct Ended {
 pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
     let Some(ended) = ended(piece, timeline, threads) else { return Vec::new() };
     let of_pong = kernel_cpu(ended.cpu) != ended.cpu;
+    if is_poller(ended.within, threads) {
+        return in_turn(waits(ended.within, &ended, piece, timeline, threads));
+    }
     let mut found = Vec::new();
     for name in ended.woken.iter().map(|name| format!("{name}{}", kernel_cpu(ended.cpu))) {
         for thread in threads.of_the_kernel(&name).filter(|tid| (kernel_id(*tid) != *tid) == of_pong) {
@@ -44,6 +50,12 @@ pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec
         }
     }
     in_turn(found)
+}
+
+/// Whether a thread of the kernel receives packets without a soft interrupt.
+fn is_poller(thread: i32, threads: &Threads) -> bool {
+    let has_name = |name: String| POLLERS.iter().any(|begin| name.starts_with(begin));
+    threads.is_of_the_kernel(thread) && threads.name(thread).is_some_and(has_name)
 }
 
 /// The waits of one thread that the kernel wakes for the soft interrupt.
@@ -61,12 +73,21 @@ fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads
         let last = all.pop().filter(|(_, to_ns, _)| piece.to_ns - to_ns <= LONGEST_TURN_NS);
         all = last.into_iter().collect();
     }
-    all.into_iter().map(|(from_ns, to_ns, idle)| Kept { from_ns, to_ns, thread, idle, evidence }).collect()
+    let mut found = Vec::new();
+    for (mut from_ns, to_ns, idle) in all {
+        if let Some(since_ns) = timeline.locked_out_since(thread, from_ns) {
+            from_ns = since_ns.max(piece.from_ns);
+            evidence = evidence.max(Evidence::Inferred);
+        }
+        found.push(Kept { from_ns, to_ns, thread, idle, evidence });
+    }
+    found
 }
 
 fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended> {
     let kernel = threads.kernel();
-    let wake = || timeline.woken(piece.thread, piece.to_ns, piece.to_ns).filter(|_| kernel.is_real_time);
+    let any_wake = || timeline.woken(piece.thread, piece.to_ns, piece.to_ns);
+    let wake = || any_wake().filter(|_| kernel.is_real_time);
     match piece.what {
         // The packet left the queue of this CPU at the end of the piece.
         Doing::Passed(Step::At(Place::Receive { cpu, .. })) => {
@@ -74,10 +95,14 @@ fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended>
             Some(Ended { cpu, within, evidence: Evidence::Seen, woken: &RECEIVERS })
         }
         Doing::SleptForMessage(None | Some(SleepState::Interruptible)) => {
-            let wake = wake().filter(|wake| wake.packet)?;
             // Between two hosts, the packet can have been anywhere while the thread waited.
             let evidence = if kernel.is_one { Evidence::Inferred } else { Evidence::AtMost };
-            Some(Ended { cpu: wake.cpu, within: wake.within?, evidence, woken: &RECEIVERS })
+            let poller = any_wake().and_then(|wake| Some((wake.cpu, wake.by.filter(|by| is_poller(*by, threads))?)));
+            let (cpu, within) = match poller {
+                Some(found) => found,
+                None => wake().filter(|wake| wake.packet).and_then(|wake| Some((wake.cpu, wake.within?)))?,
+            };
+            Some(Ended { cpu, within, evidence, woken: &RECEIVERS })
         }
         // The sender slept although its message was due. Timers of real-time threads need no thread.
         Doing::Slept(None | Some(SleepState::Interruptible))
@@ -158,6 +183,27 @@ mod tests {
         assert_eq!(waits_in(Metric::Out, two_hosts, &seen, 100, slept), [(300, 600, Evidence::AtMost)]);
     }
 
+    /// Test: a thread that receives packets without a soft interrupt wakes the receiver itself, on every kernel.
+    #[test]
+    fn a_packet_waits_for_a_kernel_thread_that_receives_without_a_soft_interrupt() {
+        for name in ["backlog_napi/1", "napi/eth0-8193"] {
+            let mut seen = seen(name, true);
+            seen[0].events[4].what =
+                SwitchKind::Wake { thread: RECEIVER, by: CARRIER, interrupt: false, packet: false, limit: None };
+            let slept = Doing::SleptForMessage(Some(SleepState::Interruptible));
+            let other = Kernel { is_real_time: false, ..REAL_TIME };
+            for kernel in [REAL_TIME, other] {
+                assert_eq!(
+                    waits_in(Metric::Out, kernel, &seen, 100, slept),
+                    [(300, 600, Evidence::Inferred)],
+                    "{name}"
+                );
+            }
+            seen[0].tasks.get_mut(&CARRIER).unwrap().kernel = false;
+            assert_eq!(waits(&seen, 100, slept), [], "{name}");
+        }
+    }
+
     #[test]
     fn another_thread_of_the_cpu_runs_the_soft_interrupt_before_the_thread_that_was_woken_for_it() {
         let mut seen = seen("ksoftirqd/1", true);
@@ -180,6 +226,38 @@ mod tests {
         let slept = Doing::Slept(Some(SleepState::Interruptible));
         assert_eq!(waits_in(Metric::SendLateness, REAL_TIME, &seen, 100, slept), [(300, 600, Evidence::Inferred)]);
         assert_eq!(waits_in(Metric::Turnaround, REAL_TIME, &seen, 100, slept), []);
+    }
+
+    /// Test: on real-time kernels, a thread that receives packets also keeps the timers of its CPU from running, by a lock.
+    #[test]
+    fn a_kernel_thread_waits_for_a_lock_that_the_thread_before_it_has() {
+        let mut seen = seen("ktimers/1", true);
+        let switch = |out, into, state: Option<SleepState>| SwitchKind::Switch {
+            out,
+            into,
+            preempted: state.is_none(),
+            state,
+            limit: None,
+        };
+        let wake = |by, interrupt| SwitchKind::Wake { thread: CARRIER, by, interrupt, packet: false, limit: None };
+        let at = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
+        // The carrier gets the CPU at 200, and at 210 the lock is taken; the hog, which has it, goes on until 590.
+        seen[0].events.retain(|event| event.at_ns != 300);
+        seen[0].events.extend([
+            at(190, wake(HOG, true)),
+            at(200, switch(HOG, CARRIER, None)),
+            at(210, switch(CARRIER, HOG, Some(SleepState::KernelLock))),
+            at(590, wake(HOG, false)),
+        ]);
+        seen[0].events.sort_by_key(|event| event.at_ns);
+        let slept = Doing::Slept(Some(SleepState::Interruptible));
+        let found = |seen: &[Switches]| waits_in(Metric::SendLateness, REAL_TIME, seen, 100, slept);
+        assert_eq!(found(&seen), [(210, 600, Evidence::Inferred)], "{:?}", seen[0].events);
+        // Who wakes it by an interrupt did not have the lock.
+        for event in seen[0].events.iter_mut().filter(|event| event.at_ns == 590) {
+            event.what = wake(HOG, true);
+        }
+        assert_eq!(found(&seen), [(590, 600, Evidence::Inferred)]);
     }
 
     #[test]

@@ -116,10 +116,7 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
     let by = || entry.by.as_ref().map_or("another thread".to_owned(), named);
     if let Some(carrier) = entry.by.as_ref().and_then(|by| by.carrier.as_ref()) {
         let of = if entry.cause == CauseWord::Instrument { " of Tailbound" } else { "" };
-        return format!(
-            "the kernel thread `{carrier}`, which the message needed, waited for {cpu}, which {}{of} had",
-            by()
-        );
+        return format!("the kernel thread `{carrier}`, which the message needed, waited while {}{of} had {cpu}", by());
     }
     match entry.cause {
         CauseWord::WaitedForCpu if entry.by.is_none() => {
@@ -201,7 +198,7 @@ mod tests {
         };
         let had = "`receiver` of the pong end waited for CPU 1, which the kernel thread `kworker/1:0` had";
         assert_eq!(cause(&entry("kworker/1:0", None)), had);
-        let waited = "the kernel thread `ksoftirqd/1`, which the message needed, waited for CPU 1, which `hog` had";
+        let waited = "the kernel thread `ksoftirqd/1`, which the message needed, waited while `hog` had CPU 1";
         assert_eq!(cause(&entry("hog", Some("ksoftirqd/1"))), waited);
     }
 }

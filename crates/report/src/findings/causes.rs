@@ -117,7 +117,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::WaitedForCpu if by.is_empty() => format!("waiting for a CPU{end}"),
         CauseWord::WaitedForCpu => format!("waiting for a CPU that {by} had{end}"),
         CauseWord::KernelThread | CauseWord::Instrument if carrier.is_some() => {
-            format!("waiting of the kernel thread {} for a CPU that {by} had{end}", carrier.unwrap_or_default())
+            format!("waiting of the kernel thread {} while {by} had its CPU{end}", carrier.unwrap_or_default())
         }
         CauseWord::KernelThread => format!("waiting for a CPU that the kernel thread {by} had{end}"),
         CauseWord::Instrument => format!("waiting for a CPU that {by} of Tailbound had{end}"),

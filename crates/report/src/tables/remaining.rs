@@ -85,7 +85,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::WaitedForCpu if by.is_empty() => "the waits for a CPU".to_owned(),
         CauseWord::WaitedForCpu => format!("the waits for a CPU that {by} had"),
         CauseWord::KernelThread | CauseWord::Instrument if carrier.is_some() => {
-            format!("the waits of the kernel thread {} for a CPU that {by} had", carrier.unwrap_or_default())
+            format!("the waits of the kernel thread {} while {by} had its CPU", carrier.unwrap_or_default())
         }
         CauseWord::KernelThread => format!("the waits for a CPU on which the kernel thread {by} ran"),
         CauseWord::Instrument => format!("the waits for a CPU that {by} of Tailbound had"),
