@@ -184,20 +184,25 @@ static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 #endif
 
 #ifdef BREAK_TWO_SESSIONS
-/* Shuts the whole middleware down when the first session closes. */
+/* Shuts the whole middleware down when the first session closes. Sessions are closed by several threads. */
 static int sessions, shut_down;
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 
 static int faulty_open(const tb_kv *kv, size_t n, const tb_host *host, void **session)
 {
     int code = open_session(kv, n, host, session);
+    pthread_mutex_lock(&counting);
     sessions += code == TB_OK;
+    pthread_mutex_unlock(&counting);
     return code;
 }
 
 static void faulty_close(void *session)
 {
     close_session(session);
+    pthread_mutex_lock(&counting);
     shut_down = --sessions > 0;
+    pthread_mutex_unlock(&counting);
 }
 
 static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
