@@ -290,6 +290,7 @@ fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, co
     let ended = with(&[TrialStatus::Valid, TrialStatus::Invalid]).len() == all.len();
     let mut invalid = whole(with(&[TrialStatus::Invalid]));
     invalid.extend(whole(with(&[TrialStatus::Valid])).into_iter().filter(|id| clocks.parted(*id)));
+    invalid.retain(|id| !manifest.is_kept_for_incidents(*id));
     invalid.sort_unstable();
     let none_valid = used.is_empty() && all.iter().any(|id| faults.contains_key(id) || invalid.contains(id));
     let status = if condition.not_possible.is_some() {
@@ -348,7 +349,7 @@ fn report(
         payload_bytes,
         period_ns,
         mtu_bytes: chosen.all.iter().filter_map(mtu).min(),
-        trials: chosen.all.len(),
+        trials: chosen.all.len() - chosen.kept.len(),
         trial_ids: chosen.all.clone(),
         used_trial_ids: chosen.used.clone(),
         finding: chosen.all.iter().find_map(finding),

@@ -328,6 +328,7 @@ pub(crate) fn clocks(manifest: &Manifest, two_clocks: &clocks::Clocks) -> Vec<Cl
                 from_ns: w.from_ns,
                 to_ns: w.to_ns,
                 step_ns: w.step_ns,
+                between_hosts: false,
             }));
         }
     }

@@ -134,7 +134,7 @@ impl Clocks {
             let changes = of_trial.bounds.as_ref().map_or(&[][..], |bounds| bounds.clocks.changes());
             let window = |c: &ClockChange| {
                 let (from_ns, to_ns, step_ns) = (c.from_ns, c.to_ns, c.least_ns);
-                (of_trial.host.as_str(), ClockWindow { trial: *trial, from_ns, to_ns, step_ns })
+                (of_trial.host.as_str(), ClockWindow { trial: *trial, from_ns, to_ns, step_ns, between_hosts: true })
             };
             changes.iter().map(window)
         })
@@ -153,9 +153,10 @@ impl OfTrial {
         };
         let changes = bounds.clocks.changes();
         let first = changes.first()?;
+        // More changes than are necessary to explain the messages are possible.
         let times = match changes.len() {
             1 => String::new(),
-            more => format!(" {more} times, first"),
+            more => format!(" at least {more} times, first"),
         };
         let after = |ns: i64| Nanos(ns.saturating_sub(self.begin_ns));
         let by = match first.least_ns {

@@ -473,6 +473,9 @@ pub struct ClockWindow {
     /// Size of the step of the clock, ns. Between clocks of two hosts: the smallest change of their difference that is
     /// possible; 0 if it is possible that only the speed changed.
     pub step_ns: i64,
+    /// True if the clocks of two hosts changed against each other, and it is not known which of them changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub between_hosts: bool,
 }
 
 fn is_zero(n: &u64) -> bool {

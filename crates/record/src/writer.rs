@@ -4,7 +4,7 @@ use crate::*;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tailbound_model::{HostFacts, Switches, ThreadTable, Warning};
+use tailbound_model::{HostFacts, Severity, Switches, ThreadTable, Warning};
 
 /// A record on disk to which a run writes.
 #[derive(Debug)]
@@ -74,15 +74,26 @@ impl RecordWriter {
     }
 
     /// Removes a trial that has ended: its samples, thread tables, events and logs, and its part of the manifest and the
-    /// plan, with its warnings. The manifest is written first, so that a record that is cut off has no trial without
-    /// samples.
+    /// plan, with its warnings. Of the warnings that make the trial invalid, the first of each code remains, so that the record
+    /// is still invalid for this reason. The manifest is written first, so that a record that is cut off has no trial
+    /// without samples.
     ///
     /// # Errors
     /// The manifest cannot be written, or a file cannot be removed.
     pub fn remove_trial(&mut self, trial: usize) -> Result<(), RecordError> {
         self.manifest.trials.retain(|t| t.id != trial);
         self.manifest.plan.trials.retain(|t| t.id != trial);
-        self.manifest.warnings.retain(|warning| warning.trial != Some(trial));
+        let of_trial = |warning: &mut Warning| warning.trial == Some(trial);
+        let removed: Vec<Warning> = self.manifest.warnings.extract_if(.., of_trial).collect();
+        for mut warning in removed.into_iter().filter(|warning| warning.severity == Severity::Invalid) {
+            let is_known = |known: &Warning| known.problem.code == warning.problem.code && known.trial.is_none();
+            if !self.manifest.warnings.iter().any(is_known) {
+                warning.trial = None;
+                warning.problem.what =
+                    format!("in trial {trial}, which was removed (`--rolling`): {}", warning.problem.what);
+                self.manifest.warnings.push(warning);
+            }
+        }
         self.save()?;
         let samples = self.dir.join("samples").join(trial.to_string());
         match fs::remove_dir_all(&samples) {

@@ -70,7 +70,7 @@ struct Part {
 pub struct ClockChange {
     /// When the first message was sent whose times are not converted, clock of A, ns.
     pub from_ns: i64,
-    /// When the last message was sent whose times are not converted, clock of A, ns.
+    /// When the first message afterwards was sent, less 1 ns, or when the last answer arrived, clock of A, ns.
     pub to_ns: i64,
     /// Number of messages whose times are not converted.
     pub messages: u64,
@@ -115,6 +115,8 @@ impl SteadySearch {
         match self.spans.last_mut() {
             Some(span) if span.messages < self.per_span => span.add(message),
             _ => {
+                // So that the memory does not grow with the number of messages.
+                self.spans.iter_mut().next_back().into_iter().for_each(|span| span.clocks.reduce());
                 if self.spans.len() >= MOST_SPANS {
                     self.halve();
                 }
@@ -126,8 +128,7 @@ impl SteadySearch {
     /// Joins each two neighbours.
     fn halve(&mut self) {
         let mut joined: Vec<Span> = Vec::with_capacity(MOST_SPANS);
-        for (n, mut span) in std::mem::take(&mut self.spans).into_iter().enumerate() {
-            span.clocks.reduce();
+        for (n, span) in std::mem::take(&mut self.spans).into_iter().enumerate() {
             match joined.last_mut().filter(|_| n % 2 == 1) {
                 Some(before) => before.join(span),
                 None => joined.push(span),
@@ -226,9 +227,10 @@ impl SteadySearch {
         before: Option<&ClockBounds>,
         after: Option<&ClockBounds>,
     ) -> ClockChange {
+        let next = self.spans.get(spans.end).map(|span| span.sent_ns.0 - 1);
         let spans = &self.spans[spans];
         let from_ns = spans.iter().map(|span| span.sent_ns.0).min().unwrap_or(0);
-        let to_ns = spans.iter().map(|span| span.sent_ns.1).max().unwrap_or(0);
+        let to_ns = next.or(spans.iter().map(|span| span.until_ns).max()).unwrap_or(from_ns);
         let least_ns = before.zip(after).map_or(0, |(before, after)| {
             // The least change of the offset is concave in the moment of the change, so that it is smallest at an end.
             let [first, last] = [from_ns, to_ns].map(|ns| least_between(before.offset_ns(ns), after.offset_ns(ns)));

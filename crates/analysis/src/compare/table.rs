@@ -105,6 +105,8 @@ fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Res
     let manifest = &record.manifest;
     let mut ids: Vec<usize> =
         manifest.plan.trials.iter().filter(|t| t.condition == condition.id).map(|t| t.id).collect();
+    // A trial that was kept for its worst incident is not a fair sample.
+    ids.retain(|id| !manifest.is_kept_for_incidents(*id));
     ids.sort_unstable();
     let faulty = sample_faults::faults_of(record, &ids);
     let answers = condition.spec.measure.flow().is_none_or(Flow::has_answers);
@@ -114,7 +116,6 @@ fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Res
     let valid = |id: &usize| {
         !faulty.contains_key(id)
             && !clocks.parted(*id)
-            && !manifest.is_kept_for_incidents(*id)
             && manifest.trials.iter().any(|t| t.id == *id && t.status == TrialStatus::Valid)
     };
     let (used, left_out): (Vec<usize>, Vec<usize>) = ids.into_iter().partition(valid);

@@ -8,7 +8,7 @@ use crate::why::course::{Doing, Piece};
 use crate::why::guest::{Kept, in_turn};
 use crate::why::other_clock::{kernel_cpu, kernel_id};
 use crate::why::threads::Threads;
-use crate::why::timeline::Timeline;
+use crate::why::timeline::{Idle, Timeline};
 use crate::why::way::{Place, Step};
 use tailbound_document::Evidence;
 use tailbound_model::{Metric, SleepState};
@@ -40,7 +40,7 @@ struct Ended {
 pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
     let Some(ended) = ended(piece, timeline, threads) else { return Vec::new() };
     let of_pong = kernel_cpu(ended.cpu) != ended.cpu;
-    if is_poller(ended.within, threads) {
+    if ended.woken == RECEIVERS && is_poller(ended.within, threads) {
         return in_turn(waits(ended.within, &ended, piece, timeline, threads));
     }
     let mut found = Vec::new();
@@ -74,12 +74,16 @@ fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads
         all = last.into_iter().collect();
     }
     let mut found = Vec::new();
-    for (mut from_ns, to_ns, idle) in all {
-        if let Some(since_ns) = timeline.locked_out_since(thread, from_ns) {
-            from_ns = since_ns.max(piece.from_ns);
-            evidence = evidence.max(Evidence::Inferred);
+    for (from_ns, to_ns, idle) in all {
+        let mut kept = Kept { from_ns, to_ns, thread, idle, evidence };
+        if let Idle::Ready { cpu, .. } = idle
+            && threads.kernel().is_real_time
+            && let Some(since_ns) = timeline.locked_out_since(thread, from_ns, cpu)
+        {
+            kept.from_ns = since_ns.max(piece.from_ns);
+            kept.evidence = evidence.max(Evidence::Inferred);
         }
-        found.push(Kept { from_ns, to_ns, thread, idle, evidence });
+        found.push(kept);
     }
     found
 }
@@ -119,7 +123,6 @@ fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended>
 mod tests {
     use super::*;
     use crate::why::threads::Kernel;
-    use crate::why::timeline::Idle;
     use tailbound_model::{CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
     const RECEIVER: i32 = 20;

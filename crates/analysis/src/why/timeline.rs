@@ -356,14 +356,14 @@ impl Timeline {
         found
     }
 
-    /// The time since which the thread that woke `thread` at the time `woken_ns` had kept a lock from it and had run on the same
-    /// CPU without a pause; `None` if `thread` did not wait for a lock of the kernel, or if an interrupt woke it. (On a
+    /// The time since which the thread that woke `thread` at the time `woken_ns` had kept a lock from it and had run on `cpu`
+    /// without a pause; `None` if `thread` did not wait for a lock of the kernel, or if an interrupt woke it. (On a
     /// real-time kernel, who lets go of such a lock wakes who waits for it.)
-    pub fn locked_out_since(&self, thread: i32, woken_ns: i64) -> Option<i64> {
+    pub fn locked_out_since(&self, thread: i32, woken_ns: i64, cpu: u32) -> Option<i64> {
         let (left, State::Asleep(Some(SleepState::KernelLock))) = self.before(thread, woken_ns)? else { return None };
         let wake = self.woken(thread, left, woken_ns).filter(|wake| wake.at_ns == woken_ns)?;
-        let (since, cpu) = self.running(wake.by?, woken_ns)?;
-        (cpu == wake.cpu).then_some(since.max(left))
+        let (since, holders) = self.running(wake.by?, woken_ns)?;
+        (holders == cpu).then_some(since.max(left))
     }
 
     /// The times in which `thread` slept in this state, until it was woken, cut off at the times `from_ns` and `to_ns`.

@@ -48,7 +48,8 @@ fn excess_ns(condition: &ConditionReport) -> i64 {
 }
 
 fn sustained(condition: &ConditionReport) -> Option<String> {
-    let incident = condition.incidents.iter().find(|i| i.sustained)?;
+    // A trial that was kept for its worst incident does not show what is usual.
+    let incident = condition.incidents.iter().find(|i| i.sustained && condition.used_trial_ids.contains(&i.trial))?;
     Some(format!(
         "{}: {} of consecutive late or lost messages are one incident with more than a tenth of the slots of trial {}: this is the \
          usual behaviour of the condition, and not a rare event. {}",

@@ -58,7 +58,7 @@ fn older(removed: &[RemovedReport], of: &RepeatedReport) -> String {
     let (scheduled, answered) = (sum(|condition| condition.scheduled), sum(|condition| condition.answered));
     if scheduled > 0 {
         text.push_str(&format!(
-            ": {} of their {} messages were answered, {} were late, in {} incidents",
+            ": {} of the {} messages of the valid ones were answered, {} were late, in {} incidents",
             count(answered),
             count(scheduled),
             count(sum(|condition| condition.late)),
@@ -78,6 +78,6 @@ fn older(removed: &[RemovedReport], of: &RepeatedReport) -> String {
             if kept == 1 { "its" } else { "their" }
         ));
     }
-    text.push_str(" Figures and sums are from the newest trials only.");
+    text.push_str(" Latencies, counts of messages and sums of causes are from the newest trials only.");
     text
 }

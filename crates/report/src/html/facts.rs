@@ -56,8 +56,11 @@ pub(crate) fn section(report: &Report) -> String {
             let span = |w: &tailbound_document::ClockWindow| {
                 let long = time(w.to_ns.saturating_sub(w.from_ns) as f64);
                 let change = match w.step_ns {
-                    0 => "offset or speed changed".to_owned(),
-                    step => format!("stepped by {} or more", time(step as f64)),
+                    0 if w.between_hosts => "the speed against the clock of the ping changed".to_owned(),
+                    step if w.between_hosts => {
+                        format!("the offset from the clock of the ping changed by {} or more", time(step.abs() as f64))
+                    }
+                    step => format!("stepped by {}", time(step as f64)),
                 };
                 format!("trial {}: {long} long, {change}", w.trial)
             };

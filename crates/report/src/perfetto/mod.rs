@@ -32,8 +32,8 @@ pub enum TraceError {
     NoTrial {
         /// Id of the trial that was requested.
         asked: usize,
-        /// Number of trials of the record; their ids begin with 0.
-        trials: usize,
+        /// Ids of the trials of the record.
+        trials: Vec<usize>,
     },
     /// Error: Tailbound has no messages of this trial, or of any trial if no trial was requested.
     NoMessages(Option<usize>),
@@ -46,10 +46,17 @@ impl TraceError {
     pub fn problem(&self) -> Problem {
         match self {
             TraceError::NoTrial { asked, trials } => {
-                let remedy = match trials {
-                    0 => "the record has no trials".to_owned(),
-                    1 => "the record has trial 0 only".to_owned(),
-                    _ => format!("the record has the trials 0 to {}", trials - 1),
+                let has = |trial: usize| trials.contains(&trial);
+                let remedy = match (trials.iter().min(), trials.iter().max()) {
+                    (Some(only), Some(last)) if only == last => format!("the record has trial {only} only"),
+                    (Some(first), Some(last)) if (*first..=*last).all(has) => {
+                        format!("the record has the trials {first} to {last}")
+                    }
+                    (Some(_), Some(_)) => {
+                        let all: Vec<String> = trials.iter().map(ToString::to_string).collect();
+                        format!("the record has the trials {}", all.join(", "))
+                    }
+                    _ => "the record has no trials".to_owned(),
                 };
                 Problem::new("no_trial", format!("the record has no trial {asked}"), remedy)
             }
@@ -111,13 +118,16 @@ fn chosen<'a>(
     let mut chosen = Vec::new();
     for asked in trials {
         if !plan.trials.iter().any(|trial| trial.id == *asked) {
-            return Err(TraceError::NoTrial { asked: *asked, trials: plan.trials.len() });
+            let trials = plan.trials.iter().map(|trial| trial.id).collect();
+            return Err(TraceError::NoTrial { asked: *asked, trials });
         }
         let found = all.iter().find(|(id, _)| id == asked).ok_or(TraceError::NoMessages(Some(*asked)))?;
         chosen.push(*found);
     }
     if trials.is_empty() {
-        let used = |(id, c): &(usize, &ConditionReport)| c.used_trial_ids.contains(id);
+        let used = |(id, c): &(usize, &ConditionReport)| {
+            c.used_trial_ids.contains(id) || record.manifest.is_kept_for_incidents(*id)
+        };
         let has_events =
             |(id, _): &(usize, _)| record.switches(*id).into_iter().flatten().any(|s| !s.events.is_empty());
         chosen = all.iter().copied().filter(used).filter(has_events).collect();

@@ -3,16 +3,17 @@
 
 use super::RunError;
 use std::cmp::Reverse;
-use tailbound_model::TrialStatus;
-use tailbound_record::{Measured, Record, RecordWriter, RemovedTrials, Rolling, TrialRecord};
+use tailbound_model::{Flow, TrialStatus};
+use tailbound_record::{Measured, Record, RecordError, RecordWriter, RemovedTrials, Rolling, TrialRecord};
 
 /// Largest number of old trials that are kept because of their incidents.
 const MOST_KEPT: usize = 10;
 /// Number of incidents of a trial among which the one with the longest latency is looked for.
 const MOST_INCIDENTS: usize = 1_000;
 
-/// Rank of an incident: excess in ns, and number of lost messages.
-type Rank = (i64, u64);
+/// Rank of an incident, ns: its excess or, if messages were lost, the time from the first to the last of its messages if that
+/// is longer. The rank of a trial without any answer is the highest.
+type Rank = i64;
 
 /// The trials that are kept because of their incidents, and the times of all measurements.
 #[derive(Debug, Default)]
@@ -42,10 +43,10 @@ impl OldTrials {
     }
 
     /// Removes one trial, or marks one as kept. Returns false if no trial can be removed. The newest trial, and the last
-    /// trial of a condition, are never removed.
+    /// trial of a condition, are never removed. A trial whose samples cannot be read counts as not valid.
     ///
     /// # Errors
-    /// The samples of the trial are damaged, or files cannot be removed.
+    /// Files cannot be removed.
     pub fn make_room(&mut self, record: &mut RecordWriter) -> Result<bool, RunError> {
         let window = self.window(record);
         let stored = Record::open(record.dir())?;
@@ -56,7 +57,7 @@ impl OldTrials {
                 None => Ok(false),
             };
         };
-        let rank = worst_incident(&stored, oldest)?;
+        let rank = worst_incident(&stored, oldest, record.manifest.trial(oldest).status);
         let may_keep = self.kept.len() < MOST_KEPT && 2 * self.kept.len() < window.len();
         match (rank, self.kept.iter().min()) {
             (Some(rank), _) if may_keep => self.keep(record, rank, oldest),
@@ -105,7 +106,7 @@ impl OldTrials {
 
     fn remove(&mut self, record: &mut RecordWriter, stored: &Record, trial: usize) -> Result<(), RunError> {
         let condition = stored.manifest.plan.trials.iter().find(|t| t.id == trial).map(|t| t.condition);
-        let what = summary(stored, trial, record.manifest.trial(trial).status)?;
+        let what = summary(stored, trial, record.manifest.trial(trial).status).unwrap_or(NOT_VALID);
         self.kept.retain(|(_, id)| *id != trial);
         self.store(record);
         if let Some((rolling, condition)) = rolling(record).zip(condition) {
@@ -120,14 +121,39 @@ fn rolling(record: &mut RecordWriter) -> Option<&mut Rolling> {
     record.manifest.repeated.as_mut()?.rolling.as_mut()
 }
 
-/// Rank of the worst incident of a trial; `None` if the trial has none, or no answers.
-fn worst_incident(stored: &Record, trial: usize) -> Result<Option<Rank>, RunError> {
-    if !stored.has_slots(trial) {
-        return Ok(None);
+/// Rank of the worst incident of a trial; `None` if the trial has none, is not valid, or has no answers by its kind.
+fn worst_incident(stored: &Record, trial: usize, status: TrialStatus) -> Option<Rank> {
+    if status != TrialStatus::Valid || !has_answers(stored, trial) {
+        return None;
     }
-    let found = stored.incidents(trial, late_above_ns(stored), 1)?;
-    Ok(found.and_then(|found| found.found.worst.iter().map(|incident| incident.rank()).max()))
+    let Some(found) = stored.incidents(trial, late_above_ns(stored), MOST_INCIDENTS).ok()? else {
+        return Some(Rank::MAX);
+    };
+    let ranks = found.found.worst.iter().map(|incident| match incident.lost {
+        0 => incident.excess_ns,
+        _ => incident.excess_ns.max(incident.end_ns - incident.begin_ns),
+    });
+    ranks.max()
 }
+
+/// Whether the messages of a trial have answers, without which there are no incidents.
+fn has_answers(stored: &Record, trial: usize) -> bool {
+    let plan = &stored.manifest.plan;
+    let planned = plan.trials.iter().find(|t| t.id == trial);
+    let spec = planned.and_then(|t| plan.conditions.get(t.condition)).map(|condition| &condition.spec);
+    spec.is_some_and(|spec| spec.measure.flow().is_none_or(Flow::has_answers)) && stored.has_slots(trial)
+}
+
+/// A removed trial of which nothing else is known.
+const NOT_VALID: RemovedTrials = RemovedTrials {
+    trials: 1,
+    not_valid: 1,
+    scheduled: 0,
+    answered: 0,
+    late: 0,
+    incidents: 0,
+    longest_latency_ns: None,
+};
 
 /// Study's limit for late messages, ns.
 fn late_above_ns(stored: &Record) -> Option<i64> {
@@ -135,12 +161,12 @@ fn late_above_ns(stored: &Record) -> Option<i64> {
 }
 
 /// What is known about a trial after its samples were removed.
-fn summary(stored: &Record, trial: usize, status: TrialStatus) -> Result<RemovedTrials, RunError> {
+fn summary(stored: &Record, trial: usize, status: TrialStatus) -> Result<RemovedTrials, RecordError> {
     if status != TrialStatus::Valid {
-        return Ok(RemovedTrials { trials: 1, not_valid: 1, ..RemovedTrials::default() });
+        return Ok(NOT_VALID);
     }
-    let none = RemovedTrials { trials: 1, ..RemovedTrials::default() };
-    if !stored.has_slots(trial) {
+    let none = RemovedTrials { not_valid: 0, ..NOT_VALID };
+    if !has_answers(stored, trial) {
         return Ok(none);
     }
     let Some(of) = stored.incidents(trial, late_above_ns(stored), MOST_INCIDENTS)? else {

@@ -90,7 +90,7 @@ fn steps_are_found_and_the_bounds_around_them_hold_the_truth() {
         let changed = check(&parts, &messages, &lines, &case);
         assert_eq!(parts.changes().len() as i64, steps, "{case}: {:?}", parts.changes());
         for (change, line) in parts.changes().iter().zip(&lines[1..]) {
-            assert!(change.from_ns <= line.from_ns && line.from_ns <= change.to_ns + PERIOD, "{case}: {change:?}");
+            assert!(change.from_ns <= line.from_ns && line.from_ns <= change.to_ns, "{case}: {change:?}");
             let step = line.offset_ns - ahead(&lines, line.from_ns - 1);
             assert!(
                 change.least_ns.signum() == step.signum() && change.least_ns.abs() <= step.abs(),
