@@ -40,7 +40,11 @@ struct Ended {
 pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
     let Some(ended) = ended(piece, timeline, threads) else { return Vec::new() };
     let of_pong = kernel_cpu(ended.cpu) != ended.cpu;
-    if ended.woken == RECEIVERS && is_poller(ended.within, threads) {
+    // The thread that runs timers also runs what else its CPU has to do in soft interrupts, if it gets the CPU first.
+    let runs_timers =
+        threads.name(ended.within).is_some_and(|name| name == format!("ktimers/{}", kernel_cpu(ended.cpu)));
+    let receives = is_poller(ended.within, threads) || runs_timers && threads.kernel().is_real_time;
+    if ended.woken == RECEIVERS && threads.is_of_the_kernel(ended.within) && receives {
         return in_turn(waits(ended.within, &ended, piece, timeline, threads));
     }
     let mut found = Vec::new();
@@ -184,6 +188,16 @@ mod tests {
         assert_eq!(waits_in(Metric::Out, other, &seen, 400, queued), [(400, 600, Evidence::Seen)]);
         let two_hosts = Kernel { is_one: false, ..REAL_TIME };
         assert_eq!(waits_in(Metric::Out, two_hosts, &seen, 100, slept), [(300, 600, Evidence::AtMost)]);
+    }
+
+    /// Test: on a real-time kernel, the soft interrupt for a packet can run in the thread that runs the timers of its CPU.
+    #[test]
+    fn a_packet_waits_for_the_thread_of_the_timers_if_that_thread_receives_it() {
+        let slept = Doing::SleptForMessage(Some(SleepState::Interruptible));
+        assert_eq!(waits(&seen("ktimers/1", true), 100, slept), [(300, 600, Evidence::Inferred)]);
+        assert_eq!(waits(&seen("ktimers/0", true), 100, slept), []);
+        let other = Kernel { is_real_time: false, ..REAL_TIME };
+        assert_eq!(waits_in(Metric::Out, other, &seen("ktimers/1", true), 100, slept), []);
     }
 
     /// Test: a thread that receives packets without a soft interrupt wakes the receiver itself, on every kernel.
