@@ -34,7 +34,7 @@ pub struct ClockMessage {
 struct Span {
     clocks: TwoClocks,
     messages: u64,
-    /// Times at which the first and the last message were sent, clock of A, ns.
+    /// Times at which the end A sent the first and the last message, by its own clock, ns.
     sent_ns: (i64, i64),
     /// Latest time of the messages and their answers, clock of A, ns.
     until_ns: i64,
@@ -60,7 +60,7 @@ pub struct SteadyParts {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Part {
-    /// Times at which the first and the last message were sent, clock of A, ns.
+    /// Times at which the end A sent the first and the last message, by its own clock, ns.
     sent_ns: (i64, i64),
     bounds: ClockBounds,
 }

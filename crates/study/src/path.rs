@@ -24,8 +24,8 @@ pub(crate) enum Mode {
 pub(crate) enum Miss {
     /// The study, or the path of the value to be set, contains an error.
     Fault(Fault),
-    /// The path is an option of a word of a choice (for example of a driver), and this combination of levels chooses
-    /// another word.
+    /// The path is an option of one value of a key (for example of a driver), and with this combination of levels of the
+    /// study's factors the key has another value.
     OtherChoice(Fault),
 }
 

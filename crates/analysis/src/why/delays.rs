@@ -25,8 +25,8 @@ fn run_delays<'a>(thread: i32, end: &str, known: &Circumstances<'a>) -> Option<&
     all.find(|c| c.counter == Counter::RunDelayNs && c.of == of)
 }
 
-/// The wait with which `thread` of this end got a CPU at the time `came`; `None` if its counter was not read, or if the
-/// increases of this time were left out.
+/// The wait with which `thread` of this end got a CPU at the time `came`; `None` if its counter was not read, or if the record
+/// does not contain the increases of the counter at this time.
 pub(crate) fn delay(thread: i32, end: &str, came: i64, timeline: &Timeline, known: &Circumstances) -> Option<Delay> {
     let series = run_delays(thread, end, known)?;
     if series.complete_from_ns.is_some_and(|from| came <= from) {

@@ -23,7 +23,7 @@ pub(crate) enum Reason {
     Counted(Counter, String),
 }
 
-/// Drops that were seen or counted, by the end.
+/// Drops that were seen or counted, for each end.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
     /// Time spans in which drops were counted at an end.

@@ -9,7 +9,7 @@ use tailbound_model::{PathSpec, VlanSpec};
 /// A path, and the VLAN on top of it if there is a VLAN.
 pub type Joined<'a> = (&'a PathSpec, Option<&'a VlanSpec>);
 
-/// Kind of an end of a path between guests: a guest, this host, or an existing end.
+/// Kind of an end of a path that a guest uses: a guest, this host, or an interface that exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
     /// The end of the path is a guest.

@@ -68,8 +68,8 @@ impl Limits {
         number > 0 && self.end.is_some_and(|end| Instant::now() + expected > end)
     }
 
-    /// True if the record has the largest size at which a further trial may begin, and no trial can be removed. This is
-    /// then written into the record. The first trial always runs.
+    /// True if no further trial may begin, because the record has its largest size and no trial can be removed. This is then
+    /// written into the record. The first trial always runs.
     ///
     /// # Errors
     /// An old trial cannot be removed.

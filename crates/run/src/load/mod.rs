@@ -78,10 +78,9 @@ impl Half {
     }
 
     fn end(&self) -> Result<&EndOrder, Problem> {
-        self.order
-            .ends
-            .get(self.end)
-            .ok_or_else(|| broken("the controller's order has no end with the index of this process"))
+        self.order.ends.get(self.end).ok_or_else(|| {
+            broken("the order of the controller does not contain the end with the number of this process")
+        })
     }
 }
 

@@ -177,9 +177,7 @@ impl fmt::Display for NotApplicable {
             }
             Self::Dependent => f.write_str("late messages depend on each other, also between clusters"),
             Self::Uneven => f.write_str("late messages are not spread evenly over the record, or over its trials"),
-            Self::Trend => {
-                f.write_str("the latencies of the latest messages grow or shrink in the course of the record")
-            }
+            Self::Trend => f.write_str("the longest latencies grow or shrink in the course of the record"),
             Self::BackTest { expected, found } => write!(
                 f,
                 "the back-test failed: the first half of the record predicts {expected} late clusters in the second half, \

@@ -100,8 +100,8 @@ fn eight_reliable_subscribers_lose_nothing() {
     );
 }
 
-/// Test: with a rate, the measuring window has exactly the messages that were due in it; pings are round trips as in a
-/// ping-pong.
+/// Test: with a rate, the measuring window has exactly the messages that were due in it; and the figures of the messages
+/// that are answered (`ping_every`) are those of a ping-pong.
 #[test]
 fn a_rate_is_kept_and_pings_are_round_trips() {
     let bench = Bench::new();
