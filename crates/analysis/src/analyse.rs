@@ -279,6 +279,7 @@ fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, co
     let manifest = &record.manifest;
     let mut all: Vec<usize> = manifest.plan.trials.iter().filter(|t| t.condition == id).map(|t| t.id).collect();
     all.sort_unstable();
+    let (kept, all): (Vec<usize>, Vec<usize>) = all.into_iter().partition(|id| manifest.is_kept_for_incidents(*id));
     let with = |wanted: &[TrialStatus]| -> Vec<usize> {
         let is = |id: &&usize| manifest.trials.iter().any(|t| t.id == **id && wanted.contains(&t.status));
         all.iter().filter(is).copied().collect()
@@ -286,11 +287,9 @@ fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, co
     let whole = |ids: Vec<usize>| -> Vec<usize> { ids.into_iter().filter(|id| !faults.contains_key(id)).collect() };
     let mut used = whole(with(&[TrialStatus::Valid, TrialStatus::Running]));
     used.retain(|id| !clocks.parted(*id));
-    let (kept, mut used): (Vec<usize>, _) = used.into_iter().partition(|id| manifest.is_kept_for_incidents(*id));
     let ended = with(&[TrialStatus::Valid, TrialStatus::Invalid]).len() == all.len();
     let mut invalid = whole(with(&[TrialStatus::Invalid]));
     invalid.extend(whole(with(&[TrialStatus::Valid])).into_iter().filter(|id| clocks.parted(*id)));
-    invalid.retain(|id| !manifest.is_kept_for_incidents(*id));
     invalid.sort_unstable();
     let none_valid = used.is_empty() && all.iter().any(|id| faults.contains_key(id) || invalid.contains(id));
     let status = if condition.not_possible.is_some() {
@@ -303,6 +302,8 @@ fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, co
     } else {
         ConditionStatus::Incomplete
     };
+    let mut kept = whole(kept);
+    kept.retain(|id| !clocks.parted(*id));
     Chosen { id, all, used, kept, status }
 }
 
@@ -349,8 +350,8 @@ fn report(
         payload_bytes,
         period_ns,
         mtu_bytes: chosen.all.iter().filter_map(mtu).min(),
-        trials: chosen.all.len() - chosen.kept.len(),
-        trial_ids: chosen.all.clone(),
+        trials: chosen.all.len(),
+        trial_ids: [chosen.kept.as_slice(), &chosen.all].concat(),
         used_trial_ids: chosen.used.clone(),
         finding: chosen.all.iter().find_map(finding),
         path_proof: path_proof::of(record, &chosen.used, &condition.spec),

@@ -55,7 +55,7 @@ pub struct ConditionReport {
     /// Smallest MTU on the path, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
-    /// Number of trials of the condition in the plan.
+    /// Number of trials of the condition in the plan, without older trials that were kept for their incidents.
     pub trials: usize,
     /// Ids of all trials of the condition.
     pub trial_ids: Vec<usize>,

@@ -207,7 +207,8 @@ fn untrusted(report: &Report, condition: &ConditionReport) -> Option<String> {
     if let Some(why) = &report.functional_only {
         return Some(format!("the times of this record say nothing about speed: {why}"));
     }
-    let trials = || report.trials.iter().filter(|t| t.condition == condition.id);
+    let kept = |id: &usize| report.run.repeated.as_ref().is_some_and(|repeated| repeated.kept_trial_ids.contains(id));
+    let trials = || report.trials.iter().filter(|t| t.condition == condition.id && !kept(&t.id));
     if let Some(trial) = trials().find(|t| t.status == TrialStatus::Invalid) {
         return Some(format!("trial {} is invalid, so its figures cannot be trusted", trial.id));
     }

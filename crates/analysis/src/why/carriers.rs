@@ -40,14 +40,16 @@ struct Ended {
 pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
     let Some(ended) = ended(piece, timeline, threads) else { return Vec::new() };
     let of_pong = kernel_cpu(ended.cpu) != ended.cpu;
-    // The thread that runs timers also runs what else its CPU has to do in soft interrupts, if it gets the CPU first.
-    let runs_timers =
-        threads.name(ended.within).is_some_and(|name| name == format!("ktimers/{}", kernel_cpu(ended.cpu)));
-    let receives = is_poller(ended.within, threads) || runs_timers && threads.kernel().is_real_time;
-    if ended.woken == RECEIVERS && threads.is_of_the_kernel(ended.within) && receives {
+    if ended.woken == RECEIVERS && is_poller(ended.within, threads) {
         return in_turn(waits(ended.within, &ended, piece, timeline, threads));
     }
     let mut found = Vec::new();
+    // The thread that runs timers also runs what else its CPU has to do in soft interrupts, if it gets the CPU first.
+    let timers = format!("ktimers/{}", kernel_cpu(ended.cpu));
+    let runs_timers = threads.is_of_the_kernel(ended.within) && threads.name(ended.within).is_some_and(|n| n == timers);
+    if ended.woken == RECEIVERS && runs_timers && threads.kernel().is_real_time {
+        found.extend(waits(ended.within, &ended, piece, timeline, threads));
+    }
     for name in ended.woken.iter().map(|name| format!("{name}{}", kernel_cpu(ended.cpu))) {
         for thread in threads.of_the_kernel(&name).filter(|tid| (kernel_id(*tid) != *tid) == of_pong) {
             found.extend(waits(thread, &ended, piece, timeline, threads));
@@ -196,6 +198,20 @@ mod tests {
         let slept = Doing::SleptForMessage(Some(SleepState::Interruptible));
         assert_eq!(waits(&seen("ktimers/1", true), 100, slept), [(300, 600, Evidence::Inferred)]);
         assert_eq!(waits(&seen("ktimers/0", true), 100, slept), []);
+        // The thread that was woken for the packet before still waits.
+        const WOKEN: i32 = 50;
+        let mut both = seen("ktimers/1", true);
+        let wake = SwitchKind::Wake { thread: WOKEN, by: HOG, interrupt: true, packet: false, limit: None };
+        both[0].events.insert(2, SwitchEvent { at_ns: 200, cpu: 1, what: wake });
+        let run = SwitchKind::Switch { out: CARRIER, into: WOKEN, preempted: false, state: None, limit: None };
+        both[0].events.last_mut().unwrap().what = run;
+        let task = Task { name: "ksoftirqd/1".into(), policy: None, process: None, kernel: true };
+        both[0].tasks.insert(WOKEN, task);
+        let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: RECEIVER, what: slept };
+        let threads = Threads::of_tasks(&both).of_kernel(REAL_TIME);
+        let found = kept(&piece, &Timeline::of(&both, (0, 1_000)), &threads);
+        let covered: i64 = found.iter().map(|kept| (kept.to_ns - kept.from_ns).max(0)).sum();
+        assert_eq!((found[0].from_ns, found[0].thread, covered), (200, WOKEN, 450), "{found:?}");
         let other = Kernel { is_real_time: false, ..REAL_TIME };
         assert_eq!(waits_in(Metric::Out, other, &seen("ktimers/1", true), 100, slept), []);
     }

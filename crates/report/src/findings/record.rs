@@ -3,7 +3,7 @@
 use crate::findings::finding::{finding, trimmed};
 use tailbound_analysis::TRIALS_MISSING;
 use tailbound_document::{ConditionStatus, Finding, FindingLevel, Report, ReportStatus};
-use tailbound_model::Severity;
+use tailbound_model::{Severity, Warning};
 
 pub(crate) fn untrusted(report: &Report) -> Vec<Finding> {
     let level = FindingLevel::Untrusted;
@@ -18,7 +18,8 @@ pub(crate) fn untrusted(report: &Report) -> Vec<Finding> {
     for id in report.invalid_trials() {
         let of = |trial: Option<usize>| {
             let invalid = report.warnings.iter().filter(|w| w.severity == Severity::Invalid);
-            invalid.filter(|w| w.problem.code != TRIALS_MISSING).find(move |w| w.trial == trial)
+            let mut others = invalid.filter(|w| w.problem.code != TRIALS_MISSING && !is_of_removed(report, w));
+            others.find(move |w| w.trial == trial)
         };
         let warning = of(Some(id)).or_else(|| of(None));
         let (reason, remedy) =
@@ -39,6 +40,10 @@ pub(crate) fn untrusted(report: &Report) -> Vec<Finding> {
         let text = format!("Not to be trusted: {}: {}.{rest}{remedy}", trials_named(report, &trials), trimmed(reason));
         all.push(Finding { evidence: "warnings".into(), ..finding(level, "trial_invalid", text, &conditions) });
     }
+    for warning in report.warnings.iter().filter(|w| is_of_removed(report, w)) {
+        let text = format!("Not to be trusted: {}.", trimmed(&warning.problem.what));
+        all.push(Finding { evidence: "warnings".into(), ..finding(level, "removed_trial_invalid", text, &[]) });
+    }
     if let Some(lacking) = report.warnings.iter().find(|w| w.problem.code == TRIALS_MISSING) {
         let text = format!("Not to be trusted: {}. {}", trimmed(&lacking.problem.what), lacking.problem.remedy);
         all.push(Finding { evidence: "warnings".into(), ..finding(level, TRIALS_MISSING, text, &[]) });
@@ -53,6 +58,14 @@ pub(crate) fn untrusted(report: &Report) -> Vec<Finding> {
         all.push(Finding { evidence: "conditions".into(), ..finding(level, "incomplete", text, &[]) });
     }
     all
+}
+
+/// True for a warning that made a trial invalid which was removed afterwards.
+fn is_of_removed(report: &Report, warning: &Warning) -> bool {
+    let removed = report.run.repeated.as_ref().and_then(|repeated| repeated.removed.as_ref());
+    warning.severity == Severity::Invalid
+        && warning.trial.is_none()
+        && removed.is_some_and(|removed| removed.iter().any(|condition| condition.not_valid > 0))
 }
 
 fn ended(state: tailbound_model::TrialStatus) -> bool {

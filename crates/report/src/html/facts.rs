@@ -56,7 +56,7 @@ pub(crate) fn section(report: &Report) -> String {
             let span = |w: &tailbound_document::ClockWindow| {
                 let long = time(w.to_ns.saturating_sub(w.from_ns) as f64);
                 let change = match w.step_ns {
-                    0 if w.between_hosts => "the speed against the clock of the ping changed".to_owned(),
+                    0 if w.between_hosts => "offset or speed against the clock of the ping changed".to_owned(),
                     step if w.between_hosts => {
                         format!("the offset from the clock of the ping changed by {} or more", time(step.abs() as f64))
                     }

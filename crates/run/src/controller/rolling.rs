@@ -8,12 +8,11 @@ use tailbound_record::{Measured, Record, RecordError, RecordWriter, RemovedTrial
 
 /// Largest number of old trials that are kept because of their incidents.
 const MOST_KEPT: usize = 10;
-/// Number of incidents of a trial among which the one with the longest latency is looked for.
+/// Number of incidents of a trial among which the longest latency is looked for.
 const MOST_INCIDENTS: usize = 1_000;
 
-/// Rank of an incident, ns: its excess or, if messages were lost, the time from the first to the last of its messages if that
-/// is longer. The rank of a trial without any answer is the highest.
-type Rank = i64;
+/// Rank of an incident, as in a report: excess in ns, and number of lost messages.
+type Rank = (i64, u64);
 
 /// The trials that are kept because of their incidents, and the times of all measurements.
 #[derive(Debug, Default)]
@@ -121,19 +120,13 @@ fn rolling(record: &mut RecordWriter) -> Option<&mut Rolling> {
     record.manifest.repeated.as_mut()?.rolling.as_mut()
 }
 
-/// Rank of the worst incident of a trial; `None` if the trial has none, is not valid, or has no answers by its kind.
+/// Rank of the worst incident of a trial; `None` if the trial has none, is not valid, or has no answers.
 fn worst_incident(stored: &Record, trial: usize, status: TrialStatus) -> Option<Rank> {
     if status != TrialStatus::Valid || !has_answers(stored, trial) {
         return None;
     }
-    let Some(found) = stored.incidents(trial, late_above_ns(stored), MOST_INCIDENTS).ok()? else {
-        return Some(Rank::MAX);
-    };
-    let ranks = found.found.worst.iter().map(|incident| match incident.lost {
-        0 => incident.excess_ns,
-        _ => incident.excess_ns.max(incident.end_ns - incident.begin_ns),
-    });
-    ranks.max()
+    let found = stored.incidents(trial, late_above_ns(stored), 1).ok()??;
+    found.found.worst.iter().map(|incident| incident.rank()).max()
 }
 
 /// Whether the messages of a trial have answers, without which there are no incidents.
