@@ -4,12 +4,12 @@
 use super::RunError;
 use std::cmp::Reverse;
 use tailbound_model::{Flow, TrialStatus};
-use tailbound_record::{Measured, Record, RecordError, RecordWriter, RemovedTrials, Rolling, TrialRecord};
+use tailbound_record::{
+    MOST_INCIDENTS, Measured, Record, RecordError, RecordWriter, RemovedTrials, Rolling, TrialRecord,
+};
 
 /// Largest number of old trials that are kept because of their incidents.
 const MOST_KEPT: usize = 10;
-/// Number of incidents of a trial among which the longest latency is looked for.
-const MOST_INCIDENTS: usize = 1_000;
 
 /// Rank of an incident, as in a report: excess in ns, and number of lost messages.
 type Rank = (i64, u64);
