@@ -65,6 +65,7 @@ fn is_of_removed(report: &Report, warning: &Warning) -> bool {
     let removed = report.run.repeated.as_ref().and_then(|repeated| repeated.removed.as_ref());
     warning.severity == Severity::Invalid
         && warning.trial.is_none()
+        && warning.problem.code != TRIALS_MISSING
         && removed.is_some_and(|removed| removed.iter().any(|condition| condition.not_valid > 0))
 }
 
