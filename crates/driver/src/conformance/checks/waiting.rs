@@ -74,8 +74,7 @@ fn blocked(
 ) -> Result<(Result<Wait, Code>, i64), Wrong> {
     let (session, ep) = (reader.session.clone(), reader.ep);
     let (tell, told) = channel();
-    // The thread is not joined: with a driver that breaks the rule, it ends at its own deadline.
-    std::thread::spawn(move || {
+    let waiter = std::thread::spawn(move || {
         let _ = tell.send((session.wait(&[ep], now() + SOON_NS), now()));
     });
     if let Ok((ended, _)) = told.recv_timeout(SETTLE) {
@@ -84,7 +83,12 @@ fn blocked(
     let begin = now();
     end()?;
     match told.recv_timeout(Duration::from_secs(2)) {
-        Ok((ended, at)) => Ok((ended, at - begin)),
+        Ok((ended, at)) => {
+            // The thread has a reference to the session, which must not close during a later check.
+            waiter.join().map_err(|_| Wrong("the thread that waited panicked".to_owned()))?;
+            Ok((ended, at - begin))
+        }
+        // The thread is not joined: with such a driver, it ends at its own deadline.
         Err(_) => Err(Wrong(format!("the wait was still blocked 2 s after {what}"))),
     }
 }
