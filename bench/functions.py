@@ -7,7 +7,7 @@ import bisect, collections, re, subprocess, threading, time
 from pathlib import Path
 
 LINE = "nokaslr norandmaps"   # so that addresses repeat
-PROGRAMS = ("tailbound", "sockperf", "iperf3", "ddsperf", "fastdds-flow", "fastdds-pingpo")
+PROGRAMS = ("tailbound", "sockperf", "iperf3", "ddsperf", "fastdds-flow", "fastdds-pingpon")
 DATA = ("current_task", "__per_cpu_offset")
 # Each received message calls one of them once.
 RECEIVES = ("udp_recvmsg", "udpv6_recvmsg", "unix_dgram_recvmsg")

@@ -8,7 +8,7 @@ use crate::why::course::{Doing, Piece};
 use crate::why::guest::{Kept, in_turn};
 use crate::why::other_clock::{kernel_cpu, kernel_id};
 use crate::why::threads::Threads;
-use crate::why::timeline::{Idle, Timeline};
+use crate::why::timeline::{Idle, Timeline, Wake};
 use crate::why::way::{Place, Step};
 use tailbound_document::Evidence;
 use tailbound_model::{Metric, SleepState};
@@ -20,6 +20,9 @@ const TIMERS: [&str; 2] = ["ktimers/", "ksoftirqd/"];
 /// Begins of the names of the kernel threads that receive packets without a soft interrupt: for the queue of a CPU, and for a
 /// card (threaded NAPI).
 const POLLERS: [&str; 2] = ["backlog_napi/", "napi/"];
+/// Begin of the names of the kernel threads that run the handler of an interrupt. Where interrupts run in such threads, so do the
+/// soft interrupts that they raise: on real-time kernels, and on others with `threadirqs`.
+const HANDLER: &str = "irq/";
 /// Longest time between the end of a wait of a kernel thread and the wake-up that it causes, ns, if only the order of the events
 /// shows that the wait delayed the message: what the thread does later may be due to a packet that came later.
 const LONGEST_TURN_NS: i64 = 300_000;
@@ -44,10 +47,7 @@ pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec
         return in_turn(waits(ended.within, &ended, piece, timeline, threads));
     }
     let mut found = Vec::new();
-    // The thread that runs timers also runs what else its CPU has to do in soft interrupts, if it gets the CPU first.
-    let timers = format!("ktimers/{}", kernel_cpu(ended.cpu));
-    let runs_timers = threads.is_of_the_kernel(ended.within) && threads.name(ended.within).is_some_and(|n| n == timers);
-    if ended.woken == RECEIVERS && runs_timers && threads.kernel().is_real_time {
+    if ended.woken == RECEIVERS && is_in_a_handler_or_timers(&ended, threads) {
         found.extend(waits(ended.within, &ended, piece, timeline, threads));
     }
     for name in ended.woken.iter().map(|name| format!("{name}{}", kernel_cpu(ended.cpu))) {
@@ -64,6 +64,14 @@ fn is_poller(thread: i32, threads: &Threads) -> bool {
     threads.is_of_the_kernel(thread) && threads.name(thread).is_some_and(has_name)
 }
 
+/// Whether the soft interrupt ran in the thread of an interrupt, or in the thread that runs timers. The latter also runs what else
+/// its CPU has to do in soft interrupts, if it gets the CPU first.
+fn is_in_a_handler_or_timers(ended: &Ended, threads: &Threads) -> bool {
+    let timers = format!("ktimers/{}", kernel_cpu(ended.cpu));
+    let is_one = |name: String| name.starts_with(HANDLER) || name == timers && threads.kernel(ended.cpu).is_real_time;
+    threads.is_of_the_kernel(ended.within) && threads.name(ended.within).is_some_and(is_one)
+}
+
 /// The waits of one thread that the kernel wakes for the soft interrupt.
 fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
     let mut all = timeline.kept_ready(thread, piece.from_ns, piece.to_ns);
@@ -71,7 +79,7 @@ fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads
     if thread != ended.within {
         // On a real-time kernel, another thread of the CPU can run the soft interrupt before the thread that was woken for it
         // gets the CPU. Other kernels run it without any thread.
-        let last = all.pop().filter(|(_, to_ns, _)| *to_ns == piece.to_ns && threads.kernel().is_real_time);
+        let last = all.pop().filter(|(_, to_ns, _)| *to_ns == piece.to_ns && threads.kernel(ended.cpu).is_real_time);
         all = last.into_iter().collect();
         evidence = evidence.max(Evidence::Inferred);
     } else if evidence != Evidence::Seen {
@@ -83,7 +91,7 @@ fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads
     for (from_ns, to_ns, idle) in all {
         let mut kept = Kept { from_ns, to_ns, thread, idle, evidence };
         if let Idle::Ready { cpu, .. } = idle
-            && threads.kernel().is_real_time
+            && threads.kernel(ended.cpu).is_real_time
             && let Some(since_ns) = timeline.locked_out_since(thread, from_ns, cpu)
         {
             kept.from_ns = since_ns.max(piece.from_ns);
@@ -95,9 +103,10 @@ fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads
 }
 
 fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended> {
-    let kernel = threads.kernel();
     let any_wake = || timeline.woken(piece.thread, piece.to_ns, piece.to_ns);
-    let wake = || any_wake().filter(|_| kernel.is_real_time);
+    let in_handler =
+        |wake: &Wake| wake.within.and_then(|tid| threads.name(tid)).is_some_and(|n| n.starts_with(HANDLER));
+    let wake = || any_wake().filter(|wake| threads.kernel(wake.cpu).is_real_time || in_handler(wake));
     match piece.what {
         // The packet left the queue of this CPU at the end of the piece.
         Doing::Passed(Step::At(Place::Receive { cpu, .. })) => {
@@ -105,13 +114,13 @@ fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended>
             Some(Ended { cpu, within, evidence: Evidence::Seen, woken: &RECEIVERS })
         }
         Doing::SleptForMessage(None | Some(SleepState::Interruptible)) => {
-            // Between two hosts, the packet can have been anywhere while the thread waited.
-            let evidence = if kernel.is_one { Evidence::Inferred } else { Evidence::AtMost };
             let poller = any_wake().and_then(|wake| Some((wake.cpu, wake.by.filter(|by| is_poller(*by, threads))?)));
             let (cpu, within) = match poller {
                 Some(found) => found,
                 None => wake().filter(|wake| wake.packet).and_then(|wake| Some((wake.cpu, wake.within?)))?,
             };
+            // Between two machines, the packet can have been anywhere while the thread waited.
+            let evidence = if threads.kernel(cpu).is_one { Evidence::Inferred } else { Evidence::AtMost };
             Some(Ended { cpu, within, evidence, woken: &RECEIVERS })
         }
         // The sender slept although its message was due. Timers of real-time threads need no thread.
@@ -169,7 +178,7 @@ mod tests {
         what: Doing,
     ) -> Vec<(i64, i64, Evidence)> {
         let piece = Piece { from_ns, to_ns: 650, leg, end: "pong", thread: RECEIVER, what };
-        let found = kept(&piece, &Timeline::of(seen, (0, 1_000)), &Threads::of_tasks(seen).of_kernel(kernel));
+        let found = kept(&piece, &Timeline::of(seen, (0, 1_000)), &Threads::of_tasks(seen).of_kernels([kernel; 2]));
         assert!(found.iter().all(|kept| kept.thread == CARRIER && matches!(kept.idle, Idle::Ready { .. })));
         found.iter().map(|kept| (kept.from_ns, kept.to_ns, kept.evidence)).collect()
     }
@@ -208,12 +217,33 @@ mod tests {
         let task = Task { name: "ksoftirqd/1".into(), policy: None, process: None, kernel: true };
         both[0].tasks.insert(WOKEN, task);
         let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: RECEIVER, what: slept };
-        let threads = Threads::of_tasks(&both).of_kernel(REAL_TIME);
+        let threads = Threads::of_tasks(&both).of_kernels([REAL_TIME; 2]);
         let found = kept(&piece, &Timeline::of(&both, (0, 1_000)), &threads);
         let covered: i64 = found.iter().map(|kept| (kept.to_ns - kept.from_ns).max(0)).sum();
         assert_eq!((found[0].from_ns, found[0].thread, covered), (200, WOKEN, 450), "{found:?}");
         let other = Kernel { is_real_time: false, ..REAL_TIME };
         assert_eq!(waits_in(Metric::Out, other, &seen("ktimers/1", true), 100, slept), []);
+    }
+
+    /// Test: a soft interrupt runs in the thread of the interrupt that raised it, where interrupts have threads.
+    #[test]
+    fn a_packet_waits_for_the_thread_of_the_interrupt_of_its_card() {
+        let slept = Doing::SleptForMessage(Some(SleepState::Interruptible));
+        let found = |name, kernel, may| waits_in(Metric::Out, may, &seen(name, kernel), 100, slept);
+        let other = Kernel { is_real_time: false, ..REAL_TIME };
+        for may in [REAL_TIME, other] {
+            assert_eq!(found("irq/25-virtio0-i", true, may), [(300, 600, Evidence::Inferred)]);
+            assert_eq!(found("irq/25-virtio0-i", false, may), [], "a thread of a program with this name");
+        }
+        // The thread of the interrupt of another device had the CPU, and ended before the packet came.
+        let mut long_ago = seen("irq/9-acpi", true);
+        long_ago[0].events[3].at_ns = 310;
+        let piece = |to_ns| Piece { from_ns: 100, to_ns, leg: Metric::Out, end: "pong", thread: RECEIVER, what: slept };
+        long_ago[0].events[4].at_ns = 310 + LONGEST_TURN_NS + 1;
+        long_ago[0].events[5].at_ns = 310 + LONGEST_TURN_NS + 2;
+        let timeline = Timeline::of(&long_ago, (0, 310 + LONGEST_TURN_NS + 500));
+        let threads = Threads::of_tasks(&long_ago).of_kernels([REAL_TIME; 2]);
+        assert_eq!(kept(&piece(310 + LONGEST_TURN_NS + 1), &timeline, &threads), []);
     }
 
     /// Test: a thread that receives packets without a soft interrupt wakes the receiver itself, on every kernel.
@@ -301,7 +331,7 @@ mod tests {
         let what = Doing::SleptForMessage(None);
         let to_ns = 600 + LONGEST_TURN_NS + 1;
         let piece = Piece { from_ns: 100, to_ns, leg: Metric::Out, end: "pong", thread: RECEIVER, what };
-        let threads = Threads::of_tasks(&seen).of_kernel(REAL_TIME);
+        let threads = Threads::of_tasks(&seen).of_kernels([REAL_TIME; 2]);
         assert_eq!(kept(&piece, &Timeline::of(&seen, (0, to_ns + 500)), &threads), []);
     }
 

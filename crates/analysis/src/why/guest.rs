@@ -113,6 +113,12 @@ impl Guest {
         in_turn(found)
     }
 
+    /// Whether none of the guest's threads runs in a time span: all of its vCPUs are stopped, or its only vCPU waits.
+    pub fn stands_still(&self, kept: &Kept) -> bool {
+        let is_stopped = matches!(kept.idle, Idle::Stopped | Idle::Frozen);
+        is_stopped || self.has_one_vcpu && self.vcpus.values().any(|tid| *tid == kept.thread)
+    }
+
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.
     fn threads_for(&self, piece: &Piece) -> Vec<(i32, Evidence)> {
         match piece.what {

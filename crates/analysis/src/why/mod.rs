@@ -77,7 +77,8 @@ pub(crate) struct TrialFacts {
     /// Whether the threads that receive messages poll.
     poll: bool,
     /// What is known about the kernels of the run.
-    kernel: Kernel,
+    /// Kernels of the ping end and of the pong end.
+    kernels: [Kernel; 2],
 }
 
 /// An incident with the entries of its ledger.
@@ -92,9 +93,9 @@ struct Explained {
 pub(crate) fn facts(record: &Record, trials: &[usize], clocks: &Clocks) -> Result<Vec<TrialFacts>, PassError> {
     let plan = &record.manifest.plan;
     let spec_of = |id: usize| plan.trials.iter().find(|t| t.id == id).map(|t| &plan.conditions[t.condition].spec);
-    let kernel = kernel(record);
+    let kernels = kernels(record);
     parallel::all(trials, |&trial| {
-        facts_of(record, trial, (spec_of(trial), kernel), clocks)
+        facts_of(record, trial, (spec_of(trial), &kernels), clocks)
             .map_err(|error| PassError { trial: Some(trial), error })
     })
 }
@@ -138,7 +139,7 @@ fn ended_run(manifest: &Manifest, incident: &IncidentReport) -> bool {
 fn facts_of(
     record: &Record,
     trial: usize,
-    (spec, kernel): (Option<&TrialSpec>, Kernel),
+    (spec, kernels): (Option<&TrialSpec>, &BTreeMap<&str, Kernel>),
     clocks: &Clocks,
 ) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
@@ -172,25 +173,34 @@ fn facts_of(
     };
     let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
     let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
-    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll, kernel })
+    let kernels = of_ends(&record.manifest, trial, kernels, guest.is_some());
+    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll, kernels })
 }
 
-/// What the facts say about the kernels of the run.
-fn kernel(record: &Record) -> Kernel {
-    let hosts: Vec<HostFacts> = record.hosts().into_iter().flatten().collect();
-    let all = |is: &dyn Fn(&HostFacts) -> bool| !hosts.is_empty() && hosts.iter().all(is);
-    let flag = |key: &'static str, value: bool| move |host: &HostFacts| host.get(key) == Some(&FactValue::Flag(value));
-    let is_limited = |host: &HostFacts| match (host.get("sched.rt_runtime_us"), host.get("sched.rt_period_us")) {
-        (Some(FactValue::Number(runtime_us)), Some(FactValue::Number(period_us))) => {
-            (0..*period_us).contains(runtime_us)
-        }
-        _ => false,
+/// What the facts say about the kernel of each host, by the name of the host.
+fn kernels(record: &Record) -> BTreeMap<&str, Kernel> {
+    let one = |host: &HostFacts| {
+        let flag = |key: &str, value: bool| host.get(key) == Some(&FactValue::Flag(value));
+        let is_limited = match (host.get("sched.rt_runtime_us"), host.get("sched.rt_period_us")) {
+            (Some(FactValue::Number(runtime_us)), Some(FactValue::Number(period_us))) => {
+                (0..*period_us).contains(runtime_us)
+            }
+            _ => false,
+        };
+        let throttles = flag("sched.fair_server", false) && is_limited;
+        Kernel { throttles, is_real_time: flag("kernel.preempt_rt", true), is_one: false }
     };
-    Kernel {
-        throttles: all(&flag("sched.fair_server", false)) && all(&is_limited),
-        is_real_time: all(&flag("kernel.preempt_rt", true)),
-        is_one: hosts.len() == 1,
-    }
+    let hosts = record.manifest.hosts.keys().zip(record.hosts());
+    hosts.filter_map(|(name, facts)| Some((name.as_str(), one(&facts.ok()?)))).collect()
+}
+
+/// The kernels of the ping end and of the pong end of a trial. `guest`: whether one of the ends is in a guest, and its threads on
+/// the host, where the other end is, are recorded.
+fn of_ends(manifest: &Manifest, trial: usize, kernels: &BTreeMap<&str, Kernel>, guest: bool) -> [Kernel; 2] {
+    let ends = manifest.trials.iter().find(|done| done.id == trial).map(|done| &done.ends);
+    let hosts = ["ping", "pong"].map(|end| ends.and_then(|ends| ends.get(end)).map(|end| end.host.as_str()));
+    let is_one = guest || hosts[0].is_some() && hosts[0] == hosts[1];
+    hosts.map(|host| Kernel { is_one, ..host.and_then(|host| kernels.get(host).copied()).unwrap_or_default() })
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -237,7 +247,7 @@ impl TrialFacts {
     /// The threads of the trial, with those that run the guest of an end.
     fn threads<'a>(&'a self, tables: &'a [ThreadReport], view: &'a View) -> Threads<'a> {
         let threads =
-            Threads::of(tables, self.trial, &view.seen, &self.pong).that_poll(self.poll).of_kernel(self.kernel);
+            Threads::of(tables, self.trial, &view.seen, &self.pong).that_poll(self.poll).of_kernels(self.kernels);
         match &self.guest {
             Some(guest) => threads.with_names(&guest.names),
             None => threads,

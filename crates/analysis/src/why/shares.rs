@@ -15,22 +15,41 @@ use tailbound_model::SleepState;
 
 /// The causes of one time span. A part of the span without any cause has no share.
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
-    let kept = match known.guest {
-        Some(guest) => guest.kept(piece, timeline),
-        None => carriers::kept(piece, timeline, known.threads),
-    };
+    let of_host = known.guest.map(|guest| guest.kept(piece, timeline)).unwrap_or_default();
+    let stands_still = |kept: &Kept| known.guest.is_some_and(|guest| guest.stands_still(kept));
+    let (mut of_host, of_packets): (Vec<Kept>, Vec<Kept>) = of_host.into_iter().partition(stands_still);
+    // A thread of the guest's kernel that waits has work: the packets that come later wait for it, whatever kept them before.
+    let of_kernel = carriers::kept(piece, timeline, known.threads);
+    let of_kernel: Vec<Kept> = of_kernel.into_iter().flat_map(|kept| without(kept, &of_host)).collect();
+    of_host.extend(of_packets.into_iter().flat_map(|kept| without(kept, &of_kernel)));
+    let mut all: Vec<(Kept, bool)> = of_kernel.into_iter().map(|kept| (kept, false)).collect();
+    all.extend(of_host.into_iter().map(|kept| (kept, true)));
+    all.sort_by_key(|(kept, _)| kept.from_ns);
     let mut shares = Vec::new();
     let mut at = piece.from_ns;
-    for kept in kept {
+    for (kept, is_of_host) in all {
         shares.extend(of_ends(&Piece { from_ns: at, to_ns: kept.from_ns, ..*piece }, timeline, known));
-        match known.guest {
-            Some(_) => of_guest(piece, kept, timeline, known, &mut shares),
-            None => of_carrier(piece, kept, timeline, known, &mut shares),
+        match is_of_host {
+            true => of_guest(piece, kept, timeline, known, &mut shares),
+            false => of_carrier(piece, kept, timeline, known, &mut shares),
         }
         at = kept.to_ns;
     }
     shares.extend(of_ends(&Piece { from_ns: at, ..*piece }, timeline, known));
     shares
+}
+
+/// The parts of a time span outside of others, which are in their order and do not overlap.
+fn without(kept: Kept, others: &[Kept]) -> Vec<Kept> {
+    let mut parts = Vec::new();
+    let mut from_ns = kept.from_ns;
+    for other in others.iter().filter(|other| other.to_ns > kept.from_ns && other.from_ns < kept.to_ns) {
+        parts.push(Kept { from_ns, to_ns: other.from_ns, ..kept });
+        from_ns = other.to_ns;
+    }
+    parts.push(Kept { from_ns, ..kept });
+    parts.retain(|part| part.from_ns < part.to_ns);
+    parts
 }
 
 /// The causes of a time in which a thread of the host kept the guest of an end from working.
@@ -273,6 +292,8 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why::guest::Guest;
+    use crate::why::other_clock::{cpu_of_pong, id_of_pong};
     use crate::why::threads::{Kernel, Threads};
     use std::collections::BTreeMap;
     use tailbound_model::{
@@ -358,7 +379,7 @@ mod tests {
         let scope = SwitchScope::Cpus(CpuList::one(1));
         let seen = [Switches { scope, wakes: true, events, tasks, ..Switches::default() }];
         let kernel = Kernel { is_real_time: true, is_one: true, ..Kernel::default() };
-        let threads = Threads::of_tasks(&seen).of_kernel(kernel);
+        let threads = Threads::of_tasks(&seen).of_kernels([kernel; 2]);
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         let what = Doing::SleptForMessage(Some(SleepState::Interruptible));
         let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: THREAD, what };
@@ -370,6 +391,66 @@ mod tests {
             (100, 300, CauseWord::Network, None, Evidence::Inferred),
             (300, 600, CauseWord::KernelThread, waited, Evidence::Inferred),
             (600, 650, CauseWord::Network, None, Evidence::Inferred),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    /// Test: in the guest of the pong, a thread of the kernel that has to receive packets waits from 300 to 600. On the host, QEMU
+    /// waits for a CPU from 200 to 250 and from 350 to 380, and is stopped from 400 to 450.
+    #[test]
+    fn of_a_guest_a_stop_comes_first_then_its_kernel_and_then_the_packets_on_the_host() {
+        let [carrier, receiver, hog] = [30, 20, 40].map(id_of_pong);
+        let (qemu, other) = (50, 60);
+        let event = |at_ns, cpu, what| SwitchEvent { at_ns, cpu, what };
+        let switch = |out, into, preempted, state| SwitchKind::Switch { out, into, preempted, state, limit: None };
+        let wake = |thread, by, packet| SwitchKind::Wake { thread, by, interrupt: true, packet, limit: None };
+        let asleep = Some(SleepState::Interruptible);
+        let cpu = cpu_of_pong(1);
+        let in_guest = vec![
+            event(40, cpu, switch(carrier, hog, false, asleep)),
+            event(300, cpu, wake(carrier, hog, false)),
+            event(600, cpu, switch(hog, carrier, false, asleep)),
+            event(650, cpu, wake(receiver, carrier, true)),
+        ];
+        let on_host = vec![
+            event(50, 0, switch(other, qemu, false, asleep)),
+            event(200, 0, switch(qemu, other, true, None)),
+            event(250, 0, switch(other, qemu, true, None)),
+            event(350, 0, switch(qemu, other, true, None)),
+            event(380, 0, switch(other, qemu, true, None)),
+            event(400, 0, switch(qemu, other, false, Some(SleepState::Stopped))),
+            event(450, 0, wake(qemu, other, false)),
+            event(450, 0, switch(other, qemu, true, None)),
+        ];
+        let task = |name: &str, kernel| Task { name: name.into(), policy: None, process: None, kernel };
+        let of = |end: &str, cpu, events, tasks: &[(i32, &str, bool)]| Switches {
+            ends: vec![end.into()],
+            scope: SwitchScope::Cpus(CpuList::one(cpu)),
+            wakes: true,
+            events,
+            tasks: tasks.iter().map(|(tid, name, kernel)| (*tid, task(name, *kernel))).collect(),
+            ..Switches::default()
+        };
+        let seen = [
+            of("ping", 0, on_host, &[(qemu, "qemu", false), (other, "other", false)]),
+            of("pong", cpu, in_guest, &[(carrier, "irq/25-eth0", true), (hog, "hog", false)]),
+        ];
+        let kernel = Kernel { is_one: true, ..Kernel::default() };
+        let threads = Threads::of_tasks(&seen).of_kernels([kernel; 2]);
+        let guest = Guest { end: "pong", name: "g".into(), others: vec![qemu], ..Guest::default() };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: Some(&guest) };
+        let what = Doing::SleptForMessage(asleep);
+        let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: receiver, what };
+        let found = shares(&piece, &Timeline::of(&seen, (0, 1_000)), &known);
+        let found: Vec<_> = found.iter().map(|s| (s.from_ns, s.to_ns, s.key.cause)).collect();
+        let expected = [
+            (100, 200, CauseWord::Network),
+            (200, 250, CauseWord::WaitedForCpu),
+            (250, 300, CauseWord::Network),
+            (300, 400, CauseWord::KernelThread),
+            (400, 450, CauseWord::Stopped),
+            (450, 600, CauseWord::KernelThread),
+            (600, 650, CauseWord::Network),
         ];
         assert_eq!(found, expected);
     }

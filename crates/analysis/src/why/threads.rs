@@ -1,7 +1,7 @@
 //! The threads of a trial: which belong to the ends, and who the other threads are.
 
 use crate::clocks::OWN;
-use crate::why::other_clock::{Pong, cpu_of_pong, id_of_pong, kernel_id};
+use crate::why::other_clock::{Pong, cpu_of_pong, id_of_pong, kernel_cpu, kernel_id};
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, CausedBy, Thread, ThreadReport};
 use tailbound_model::{CpuList, Policy, Switches, Task};
@@ -25,17 +25,19 @@ pub(crate) struct Threads<'a> {
     /// Names of threads that say more than the kernel's.
     names: BTreeMap<i32, String>,
     poll: bool,
-    kernel: Kernel,
+    /// Kernels of the ping end and of the pong end.
+    kernels: [Kernel; 2],
 }
 
-/// How the kernels of a run handle threads and interrupts.
+/// How the kernel of an end handles threads and interrupts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Kernel {
-    /// Whether all of them stop the real-time threads of a CPU that use too much time.
+    /// Whether it stops the real-time threads of a CPU that use too much time.
     pub throttles: bool,
-    /// Whether all of them are real-time kernels, which run soft interrupts and timers of time-sharing threads in threads.
+    /// Whether it is a real-time kernel, which runs soft interrupts and timers of time-sharing threads in threads.
     pub is_real_time: bool,
-    /// Whether the ends have the same kernel.
+    /// Whether the other end is on the same machine, so that no other machine can have had a message. A guest whose threads on
+    /// the host are recorded is on the machine of the host.
     pub is_one: bool,
 }
 
@@ -80,13 +82,14 @@ impl<'a> Threads<'a> {
         self.poll
     }
 
-    /// The same threads, with what is known about the kernels of the run.
-    pub fn of_kernel(self, kernel: Kernel) -> Threads<'a> {
-        Threads { kernel, ..self }
+    /// The same threads, with what is known about the kernels of the ping end and of the pong end.
+    pub fn of_kernels(self, kernels: [Kernel; 2]) -> Threads<'a> {
+        Threads { kernels, ..self }
     }
 
-    pub fn kernel(&self) -> Kernel {
-        self.kernel
+    /// The kernel that has this CPU. Without CPUs of a pong with another clock, the ends have the same kernel.
+    pub fn kernel(&self, cpu: u32) -> Kernel {
+        self.kernels[usize::from(kernel_cpu(cpu) != cpu)]
     }
 
     /// The end whose threads may run on this CPU, if no thread of the other end may.

@@ -66,7 +66,7 @@ pub(crate) fn waited(
 /// events are not enough: they can show a frozen thread as ready.
 fn stops_real_time(piece: &Piece, cpu: u32, timeline: &Timeline, known: &Circumstances) -> bool {
     let is_real_time = |tid| known.threads.is_real_time(tid);
-    known.threads.kernel().throttles
+    known.threads.kernel(cpu).throttles
         && timeline.sees_packets()
         && is_real_time(piece.thread)
         && timeline.stops_real_time(cpu, piece.from_ns, is_real_time)
@@ -208,7 +208,7 @@ mod tests {
         let windows = vec![(0, 1000)];
         let seen = [Switches { scope, wakes: true, windows, events, tasks, recorder, ..Switches::default() }];
         let timeline = Timeline::of(&seen, (0, 1000));
-        let threads = Threads::of_tasks(&seen).of_kernel(Kernel { throttles, ..Kernel::default() });
+        let threads = Threads::of_tasks(&seen).of_kernels([Kernel { throttles, ..Kernel::default() }; 2]);
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
         let part = Piece { from_ns: 200, to_ns: 900, leg: Metric::Turnaround, end: "pong", thread: waits, what };
