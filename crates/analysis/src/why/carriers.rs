@@ -5,7 +5,7 @@
 //! needed.
 
 use crate::why::course::{Doing, Piece};
-use crate::why::guest::{Kept, in_turn};
+use crate::why::guest::{Kept, in_turn, without};
 use crate::why::other_clock::{kernel_cpu, kernel_id};
 use crate::why::threads::Threads;
 use crate::why::timeline::{Idle, Timeline, Wake};
@@ -20,8 +20,8 @@ const TIMERS: [&str; 2] = ["ktimers/", "ksoftirqd/"];
 /// Begins of the names of the kernel threads that receive packets without a soft interrupt: for the queue of a CPU, and for a
 /// card (threaded NAPI).
 const POLLERS: [&str; 2] = ["backlog_napi/", "napi/"];
-/// Begin of the names of the kernel threads that run the handler of an interrupt. Where interrupts run in such threads, so do the
-/// soft interrupts that they raise: on real-time kernels, and on others with `threadirqs`.
+/// Begin of the names of the kernel threads that run the handler of an interrupt. Where all interrupts have such threads, the
+/// threads also run the soft interrupts that the handlers raise.
 const HANDLER: &str = "irq/";
 /// Longest time between the end of a wait of a kernel thread and the wake-up that it causes, ns, if only the order of the events
 /// shows that the wait delayed the message: what the thread does later may be due to a packet that came later.
@@ -46,15 +46,19 @@ pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec
     if ended.woken == RECEIVERS && is_poller(ended.within, threads) {
         return in_turn(waits(ended.within, &ended, piece, timeline, threads));
     }
-    let mut found = Vec::new();
+    // The thread in which the soft interrupt ran comes first: others that were woken for it wait as long, as a rule.
+    let mut first = Vec::new();
     if ended.woken == RECEIVERS && is_in_a_handler_or_timers(&ended, threads) {
-        found.extend(waits(ended.within, &ended, piece, timeline, threads));
+        first = in_turn(waits(ended.within, &ended, piece, timeline, threads));
     }
+    let mut found = Vec::new();
     for name in ended.woken.iter().map(|name| format!("{name}{}", kernel_cpu(ended.cpu))) {
         for thread in threads.of_the_kernel(&name).filter(|tid| (kernel_id(*tid) != *tid) == of_pong) {
-            found.extend(waits(thread, &ended, piece, timeline, threads));
+            let of_thread = waits(thread, &ended, piece, timeline, threads).into_iter();
+            found.extend(of_thread.flat_map(|kept| without(kept, &first)));
         }
     }
+    found.extend(first);
     in_turn(found)
 }
 
@@ -68,7 +72,9 @@ fn is_poller(thread: i32, threads: &Threads) -> bool {
 /// its CPU has to do in soft interrupts, if it gets the CPU first.
 fn is_in_a_handler_or_timers(ended: &Ended, threads: &Threads) -> bool {
     let timers = format!("ktimers/{}", kernel_cpu(ended.cpu));
-    let is_one = |name: String| name.starts_with(HANDLER) || name == timers && threads.kernel(ended.cpu).is_real_time;
+    let kernel = threads.kernel(ended.cpu);
+    let is_handler = |name: &str| kernel.has_irq_threads && name.starts_with(HANDLER);
+    let is_one = |name: String| is_handler(&name) || kernel.is_real_time && name == timers;
     threads.is_of_the_kernel(ended.within) && threads.name(ended.within).is_some_and(is_one)
 }
 
@@ -104,9 +110,11 @@ fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads
 
 fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended> {
     let any_wake = || timeline.woken(piece.thread, piece.to_ns, piece.to_ns);
-    let in_handler =
-        |wake: &Wake| wake.within.and_then(|tid| threads.name(tid)).is_some_and(|n| n.starts_with(HANDLER));
-    let wake = || any_wake().filter(|wake| threads.kernel(wake.cpu).is_real_time || in_handler(wake));
+    let is_threaded = |wake: &Wake| {
+        let kernel = threads.kernel(wake.cpu);
+        kernel.is_real_time || kernel.has_irq_threads
+    };
+    let wake = || any_wake().filter(is_threaded);
     match piece.what {
         // The packet left the queue of this CPU at the end of the piece.
         Doing::Passed(Step::At(Place::Receive { cpu, .. })) => {
@@ -127,7 +135,7 @@ fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended>
         Doing::Slept(None | Some(SleepState::Interruptible))
             if piece.leg == Metric::SendLateness && !threads.is_real_time(piece.thread) =>
         {
-            let wake = wake()?;
+            let wake = wake().filter(|wake| threads.kernel(wake.cpu).is_real_time)?;
             Some(Ended { cpu: wake.cpu, within: wake.within?, evidence: Evidence::Inferred, woken: &TIMERS })
         }
         _ => None,
@@ -168,7 +176,7 @@ mod tests {
         waits_in(Metric::Out, REAL_TIME, seen, from_ns, what)
     }
 
-    const REAL_TIME: Kernel = Kernel { throttles: true, is_real_time: true, is_one: true };
+    const REAL_TIME: Kernel = Kernel { throttles: true, is_real_time: true, has_irq_threads: true, is_one: true };
 
     fn waits_in(
         leg: Metric,
@@ -194,7 +202,7 @@ mod tests {
         assert_eq!(waits(&seen, 400, queued), [(400, 600, Evidence::Seen)]);
         assert_eq!(waits(&seen, 100, Doing::Passed(Step::Between)), []);
         // Other kernels receive packets without the thread; what their events show is true of them, too.
-        let other = Kernel { is_real_time: false, ..REAL_TIME };
+        let other = Kernel { is_real_time: false, has_irq_threads: false, ..REAL_TIME };
         assert_eq!(waits_in(Metric::Out, other, &seen, 100, slept), []);
         assert_eq!(waits_in(Metric::Out, other, &seen, 400, queued), [(400, 600, Evidence::Seen)]);
         let two_hosts = Kernel { is_one: false, ..REAL_TIME };
@@ -221,29 +229,23 @@ mod tests {
         let found = kept(&piece, &Timeline::of(&both, (0, 1_000)), &threads);
         let covered: i64 = found.iter().map(|kept| (kept.to_ns - kept.from_ns).max(0)).sum();
         assert_eq!((found[0].from_ns, found[0].thread, covered), (200, WOKEN, 450), "{found:?}");
-        let other = Kernel { is_real_time: false, ..REAL_TIME };
+        let other = Kernel { is_real_time: false, has_irq_threads: false, ..REAL_TIME };
         assert_eq!(waits_in(Metric::Out, other, &seen("ktimers/1", true), 100, slept), []);
     }
 
-    /// Test: a soft interrupt runs in the thread of the interrupt that raised it, where interrupts have threads.
+    /// Test: a soft interrupt runs in the thread of the interrupt that raised it, where all interrupts have threads. Other kernels
+    /// have such threads for a few devices, and run soft interrupts in whatever thread has the CPU.
     #[test]
     fn a_packet_waits_for_the_thread_of_the_interrupt_of_its_card() {
         let slept = Doing::SleptForMessage(Some(SleepState::Interruptible));
-        let found = |name, kernel, may| waits_in(Metric::Out, may, &seen(name, kernel), 100, slept);
-        let other = Kernel { is_real_time: false, ..REAL_TIME };
-        for may in [REAL_TIME, other] {
-            assert_eq!(found("irq/25-virtio0-i", true, may), [(300, 600, Evidence::Inferred)]);
-            assert_eq!(found("irq/25-virtio0-i", false, may), [], "a thread of a program with this name");
+        let found = |kernel, of_kernel| waits_in(Metric::Out, kernel, &seen("irq/25-virtio0-i", of_kernel), 100, slept);
+        let threadirqs = Kernel { is_real_time: false, ..REAL_TIME };
+        let stock = Kernel { has_irq_threads: false, ..threadirqs };
+        for kernel in [REAL_TIME, threadirqs] {
+            assert_eq!(found(kernel, true), [(300, 600, Evidence::Inferred)]);
+            assert_eq!(found(kernel, false), [], "a thread of a program with this name");
         }
-        // The thread of the interrupt of another device had the CPU, and ended before the packet came.
-        let mut long_ago = seen("irq/9-acpi", true);
-        long_ago[0].events[3].at_ns = 310;
-        let piece = |to_ns| Piece { from_ns: 100, to_ns, leg: Metric::Out, end: "pong", thread: RECEIVER, what: slept };
-        long_ago[0].events[4].at_ns = 310 + LONGEST_TURN_NS + 1;
-        long_ago[0].events[5].at_ns = 310 + LONGEST_TURN_NS + 2;
-        let timeline = Timeline::of(&long_ago, (0, 310 + LONGEST_TURN_NS + 500));
-        let threads = Threads::of_tasks(&long_ago).of_kernels([REAL_TIME; 2]);
-        assert_eq!(kept(&piece(310 + LONGEST_TURN_NS + 1), &timeline, &threads), []);
+        assert_eq!(found(stock, true), []);
     }
 
     /// Test: a thread that receives packets without a soft interrupt wakes the receiver itself, on every kernel.
@@ -254,7 +256,7 @@ mod tests {
             seen[0].events[4].what =
                 SwitchKind::Wake { thread: RECEIVER, by: CARRIER, interrupt: false, packet: false, limit: None };
             let slept = Doing::SleptForMessage(Some(SleepState::Interruptible));
-            let other = Kernel { is_real_time: false, ..REAL_TIME };
+            let other = Kernel { is_real_time: false, has_irq_threads: false, ..REAL_TIME };
             for kernel in [REAL_TIME, other] {
                 assert_eq!(
                     waits_in(Metric::Out, kernel, &seen, 100, slept),

@@ -56,6 +56,19 @@ pub(crate) fn in_turn(mut spans: Vec<Kept>) -> Vec<Kept> {
     spans
 }
 
+/// The parts of a time span outside of others, which are in their order and do not overlap.
+pub(crate) fn without(kept: Kept, others: &[Kept]) -> Vec<Kept> {
+    let mut parts = Vec::new();
+    let mut from_ns = kept.from_ns;
+    for other in others.iter().filter(|other| other.to_ns > kept.from_ns && other.from_ns < kept.to_ns) {
+        parts.push(Kept { from_ns, to_ns: other.from_ns, ..kept });
+        from_ns = other.to_ns;
+    }
+    parts.push(Kept { from_ns, ..kept });
+    parts.retain(|part| part.from_ns < part.to_ns);
+    parts
+}
+
 impl Guest {
     /// The guest of an end of a trial whose other end runs on the host of the guest, in a process that has the thread ids
     /// of the host.
@@ -111,12 +124,6 @@ impl Guest {
             }
         }
         in_turn(found)
-    }
-
-    /// Whether none of the guest's threads runs in a time span: all of its vCPUs are stopped, or its only vCPU waits.
-    pub fn stands_still(&self, kept: &Kept) -> bool {
-        let is_stopped = matches!(kept.idle, Idle::Stopped | Idle::Frozen);
-        is_stopped || self.has_one_vcpu && self.vcpus.values().any(|tid| *tid == kept.thread)
     }
 
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.

@@ -76,7 +76,6 @@ pub(crate) struct TrialFacts {
     guest: Option<Guest>,
     /// Whether the threads that receive messages poll.
     poll: bool,
-    /// What is known about the kernels of the run.
     /// Kernels of the ping end and of the pong end.
     kernels: [Kernel; 2],
 }
@@ -173,7 +172,8 @@ fn facts_of(
     };
     let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
     let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
-    let kernels = of_ends(&record.manifest, trial, kernels, guest.is_some());
+    let is_watched = pong.is_followed() && guest.as_ref().is_some_and(|guest| !guest.others.is_empty());
+    let kernels = of_ends(&record.manifest, trial, kernels, is_watched);
     Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll, kernels })
 }
 
@@ -188,18 +188,24 @@ fn kernels(record: &Record) -> BTreeMap<&str, Kernel> {
             _ => false,
         };
         let throttles = flag("sched.fair_server", false) && is_limited;
-        Kernel { throttles, is_real_time: flag("kernel.preempt_rt", true), is_one: false }
+        let is_real_time = flag("kernel.preempt_rt", true);
+        let parameters = match host.get("kernel.cmdline") {
+            Some(FactValue::Text(words)) => words.as_str(),
+            _ => "",
+        };
+        let has_irq_threads = is_real_time || parameters.split_whitespace().any(|word| word == "threadirqs");
+        Kernel { throttles, is_real_time, has_irq_threads, is_one: false }
     };
     let hosts = record.manifest.hosts.keys().zip(record.hosts());
     hosts.filter_map(|(name, facts)| Some((name.as_str(), one(&facts.ok()?)))).collect()
 }
 
-/// The kernels of the ping end and of the pong end of a trial. `guest`: whether one of the ends is in a guest, and its threads on
-/// the host, where the other end is, are recorded.
-fn of_ends(manifest: &Manifest, trial: usize, kernels: &BTreeMap<&str, Kernel>, guest: bool) -> [Kernel; 2] {
+/// The kernels of the ping end and of the pong end of a trial. `watched`: whether one of the ends is in a guest, and the threads
+/// that carry its packets are recorded on the host, where the other end is.
+fn of_ends(manifest: &Manifest, trial: usize, kernels: &BTreeMap<&str, Kernel>, watched: bool) -> [Kernel; 2] {
     let ends = manifest.trials.iter().find(|done| done.id == trial).map(|done| &done.ends);
     let hosts = ["ping", "pong"].map(|end| ends.and_then(|ends| ends.get(end)).map(|end| end.host.as_str()));
-    let is_one = guest || hosts[0].is_some() && hosts[0] == hosts[1];
+    let is_one = watched || hosts[0].is_some() && hosts[0] == hosts[1];
     hosts.map(|host| Kernel { is_one, ..host.and_then(|host| kernels.get(host).copied()).unwrap_or_default() })
 }
 

@@ -2,8 +2,9 @@
 
 use crate::why::carriers;
 use crate::why::course::{Doing, Piece};
-use crate::why::guest::Kept;
+use crate::why::guest::{Kept, without};
 use crate::why::interruptions::{divide, interrupted};
+use crate::why::other_clock::kernel_cpu;
 use crate::why::share::{Circumstances, Key, Share, key, whole};
 use crate::why::steal::divided;
 use crate::why::timeline::{Idle, Timeline};
@@ -15,70 +16,89 @@ use tailbound_model::SleepState;
 
 /// The causes of one time span. A part of the span without any cause has no share.
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
-    let of_host = known.guest.map(|guest| guest.kept(piece, timeline)).unwrap_or_default();
-    let stands_still = |kept: &Kept| known.guest.is_some_and(|guest| guest.stands_still(kept));
-    let (mut of_host, of_packets): (Vec<Kept>, Vec<Kept>) = of_host.into_iter().partition(stands_still);
-    // A thread of the guest's kernel that waits has work: the packets that come later wait for it, whatever kept them before.
-    let of_kernel = carriers::kept(piece, timeline, known.threads);
-    let of_kernel: Vec<Kept> = of_kernel.into_iter().flat_map(|kept| without(kept, &of_host)).collect();
-    of_host.extend(of_packets.into_iter().flat_map(|kept| without(kept, &of_kernel)));
-    let mut all: Vec<(Kept, bool)> = of_kernel.into_iter().map(|kept| (kept, false)).collect();
-    all.extend(of_host.into_iter().map(|kept| (kept, true)));
-    all.sort_by_key(|(kept, _)| kept.from_ns);
     let mut shares = Vec::new();
     let mut at = piece.from_ns;
-    for (kept, is_of_host) in all {
+    for (kept, found) in kept(piece, timeline, known) {
         shares.extend(of_ends(&Piece { from_ns: at, to_ns: kept.from_ns, ..*piece }, timeline, known));
-        match is_of_host {
-            true => of_guest(piece, kept, timeline, known, &mut shares),
-            false => of_carrier(piece, kept, timeline, known, &mut shares),
-        }
+        shares.extend(found);
         at = kept.to_ns;
     }
     shares.extend(of_ends(&Piece { from_ns: at, ..*piece }, timeline, known));
     shares
 }
 
-/// The parts of a time span outside of others, which are in their order and do not overlap.
-fn without(kept: Kept, others: &[Kept]) -> Vec<Kept> {
-    let mut parts = Vec::new();
-    let mut from_ns = kept.from_ns;
-    for other in others.iter().filter(|other| other.to_ns > kept.from_ns && other.from_ns < kept.to_ns) {
-        parts.push(Kept { from_ns, to_ns: other.from_ns, ..kept });
-        from_ns = other.to_ns;
+/// The times within a piece in which a kernel thread waited that the message needed, or a thread of the host kept a guest from
+/// working, each with its causes, in their order. They do not overlap.
+fn kept(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(Kept, Vec<Share>)> {
+    let of_host = |kept: Kept| (kept, of_guest(piece, kept, timeline, known));
+    let mut all = Vec::new();
+    let mut without_cause = Vec::new();
+    for kept in carriers::kept(piece, timeline, known.threads) {
+        // While the virtual CPU of the kernel thread stood still, the thread would not have run either.
+        let still = still(piece, &kept, timeline, known);
+        for part in without(kept, &still) {
+            let found = of_carrier(piece, part, timeline, known);
+            let list = if found.is_empty() { &mut without_cause } else { &mut all };
+            list.push((part, found));
+        }
+        all.extend(still.into_iter().map(of_host));
     }
-    parts.push(Kept { from_ns, ..kept });
-    parts.retain(|part| part.from_ns < part.to_ns);
-    parts
+    // A kernel thread that waits has work: packets that come later wait for it, whatever kept them before.
+    let in_order = |all: &mut Vec<(Kept, Vec<Share>)>| {
+        all.sort_by_key(|(kept, _)| kept.from_ns);
+        all.iter().map(|(kept, _)| *kept).collect::<Vec<_>>()
+    };
+    let taken = in_order(&mut all);
+    let of_packets = known.guest.map(|guest| guest.kept(piece, timeline)).unwrap_or_default();
+    all.extend(of_packets.into_iter().flat_map(|kept| without(kept, &taken)).map(of_host));
+    let taken = in_order(&mut all);
+    let unknown = without_cause.into_iter().flat_map(|(kept, _)| without(kept, &taken));
+    all.extend(unknown.map(|kept| (kept, Vec::new())).collect::<Vec<_>>());
+    in_order(&mut all);
+    all
+}
+
+/// The times in which the virtual CPU stood still for which a thread of the guest's kernel waited.
+fn still(piece: &Piece, kept: &Kept, timeline: &Timeline, known: &Circumstances) -> Vec<Kept> {
+    let (Some(guest), Idle::Ready { cpu, .. }) = (known.guest, kept.idle) else { return Vec::new() };
+    if (kernel_cpu(cpu) != cpu) != (guest.end == "pong") {
+        return Vec::new();
+    }
+    let evidence = kept.evidence;
+    let what = Doing::Waited { cpu, evidence, limited: None };
+    let waited = Piece { from_ns: kept.from_ns, to_ns: kept.to_ns, end: guest.end, what, ..*piece };
+    let of_cpu = guest.kept(&waited, timeline).into_iter();
+    of_cpu.map(|still| Kept { evidence: still.evidence.max(evidence), ..still }).collect()
 }
 
 /// The causes of a time in which a thread of the host kept the guest of an end from working.
-fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
+fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let Kept { from_ns, to_ns, thread, idle, evidence } = kept;
     let end = known.guest.map_or(piece.end, |guest| guest.end);
     let part = Piece { from_ns, to_ns, end, thread, ..*piece };
-    let first = shares.len();
+    let mut shares = Vec::new();
     let hypervisor = known.guest.map(|guest| guest.hypervisor());
     match idle {
         Idle::Ready { cpu, limit } => {
             let limited = limit.map(|limit| Limited { limit, until_ns: timeline.freed(cpu, from_ns, to_ns) });
-            of_part(&Piece { what: Doing::Waited { cpu, evidence, limited }, ..part }, timeline, known, shares);
+            of_part(&Piece { what: Doing::Waited { cpu, evidence, limited }, ..part }, timeline, known, &mut shares);
         }
         Idle::Stopped => shares.push(whole(&part, CauseWord::Stopped, None, hypervisor, evidence)),
         Idle::Frozen => shares.push(whole(&part, CauseWord::Frozen, None, hypervisor, evidence)),
     }
     // What had the CPU is no better known than that the message waited for this thread.
-    shares[first..].iter_mut().for_each(|share| share.evidence = share.evidence.max(evidence));
+    shares.iter_mut().for_each(|share| share.evidence = share.evidence.max(evidence));
+    shares
 }
 
 /// The causes of a time in which a thread of the kernel that the message needed waited for a CPU.
-fn of_carrier(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
+fn of_carrier(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let Kept { from_ns, to_ns, thread, idle, evidence } = kept;
-    let Idle::Ready { cpu, .. } = idle else { return };
+    let Idle::Ready { cpu, .. } = idle else { return Vec::new() };
     let end = known.threads.end_of_cpu(cpu).unwrap_or(piece.end);
-    let first = shares.len();
-    waited(&Piece { from_ns, to_ns, end, thread, ..*piece }, (cpu, evidence), timeline, known, shares);
-    let carried = shares.drain(first..).filter_map(|mut share| {
+    let mut shares = Vec::new();
+    waited(&Piece { from_ns, to_ns, end, thread, ..*piece }, (cpu, evidence), timeline, known, &mut shares);
+    let carried = shares.into_iter().filter_map(|mut share| {
         share.evidence = share.evidence.max(evidence);
         // Not a thread of an end waited, but one of the kernel.
         if share.key.cause == CauseWord::WaitedForCpu {
@@ -92,8 +112,7 @@ fn of_carrier(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstan
         }
         Some(share)
     });
-    let carried: Vec<Share> = carried.collect();
-    shares.extend(carried);
+    carried.collect()
 }
 
 /// The causes of one time span, as far as the recorded events of the ends show them.
@@ -395,12 +414,13 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// Test: in the guest of the pong, a thread of the kernel that has to receive packets waits from 300 to 600. On the host, QEMU
-    /// waits for a CPU from 200 to 250 and from 350 to 380, and is stopped from 400 to 450.
+    /// Test: in the guest of the pong, a thread of the kernel that has to receive packets waits from 300 to 600 for CPU 1. On the
+    /// host, the main thread of QEMU waits for a CPU from 200 to 250 and from 350 to 380, and the thread of this virtual CPU from
+    /// 370 to 450.
     #[test]
-    fn of_a_guest_a_stop_comes_first_then_its_kernel_and_then_the_packets_on_the_host() {
+    fn of_a_guest_its_virtual_cpu_comes_first_then_its_kernel_and_then_the_packets_on_the_host() {
         let [carrier, receiver, hog] = [30, 20, 40].map(id_of_pong);
-        let (qemu, other) = (50, 60);
+        let (qemu, vcpu, other) = (50, 51, 60);
         let event = |at_ns, cpu, what| SwitchEvent { at_ns, cpu, what };
         let switch = |out, into, preempted, state| SwitchKind::Switch { out, into, preempted, state, limit: None };
         let wake = |thread, by, packet| SwitchKind::Wake { thread, by, interrupt: true, packet, limit: None };
@@ -412,32 +432,34 @@ mod tests {
             event(600, cpu, switch(hog, carrier, false, asleep)),
             event(650, cpu, wake(receiver, carrier, true)),
         ];
-        let on_host = vec![
+        let mut on_host = vec![
             event(50, 0, switch(other, qemu, false, asleep)),
             event(200, 0, switch(qemu, other, true, None)),
             event(250, 0, switch(other, qemu, true, None)),
             event(350, 0, switch(qemu, other, true, None)),
             event(380, 0, switch(other, qemu, true, None)),
-            event(400, 0, switch(qemu, other, false, Some(SleepState::Stopped))),
-            event(450, 0, wake(qemu, other, false)),
-            event(450, 0, switch(other, qemu, true, None)),
+            event(60, 1, switch(other, vcpu, false, asleep)),
+            event(370, 1, switch(vcpu, other, true, None)),
+            event(450, 1, switch(other, vcpu, true, None)),
         ];
+        on_host.sort_by_key(|event| event.at_ns);
         let task = |name: &str, kernel| Task { name: name.into(), policy: None, process: None, kernel };
-        let of = |end: &str, cpu, events, tasks: &[(i32, &str, bool)]| Switches {
+        let of = |end: &str, cpus, events, tasks: &[(i32, &str, bool)]| Switches {
             ends: vec![end.into()],
-            scope: SwitchScope::Cpus(CpuList::one(cpu)),
+            scope: SwitchScope::Cpus(cpus),
             wakes: true,
             events,
             tasks: tasks.iter().map(|(tid, name, kernel)| (*tid, task(name, *kernel))).collect(),
             ..Switches::default()
         };
         let seen = [
-            of("ping", 0, on_host, &[(qemu, "qemu", false), (other, "other", false)]),
-            of("pong", cpu, in_guest, &[(carrier, "irq/25-eth0", true), (hog, "hog", false)]),
+            of("ping", CpuList([0, 1].into()), on_host, &[(qemu, "qemu", false), (other, "other", false)]),
+            of("pong", CpuList::one(cpu), in_guest, &[(carrier, "irq/25-eth0", true), (hog, "hog", false)]),
         ];
-        let kernel = Kernel { is_one: true, ..Kernel::default() };
+        let kernel = Kernel { has_irq_threads: true, is_one: true, ..Kernel::default() };
         let threads = Threads::of_tasks(&seen).of_kernels([kernel; 2]);
-        let guest = Guest { end: "pong", name: "g".into(), others: vec![qemu], ..Guest::default() };
+        let guest =
+            Guest { end: "pong", name: "g".into(), others: vec![qemu], vcpus: [(1, vcpu)].into(), ..Guest::default() };
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: Some(&guest) };
         let what = Doing::SleptForMessage(asleep);
         let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: receiver, what };
@@ -447,8 +469,8 @@ mod tests {
             (100, 200, CauseWord::Network),
             (200, 250, CauseWord::WaitedForCpu),
             (250, 300, CauseWord::Network),
-            (300, 400, CauseWord::KernelThread),
-            (400, 450, CauseWord::Stopped),
+            (300, 370, CauseWord::KernelThread),
+            (370, 450, CauseWord::WaitedForCpu),
             (450, 600, CauseWord::KernelThread),
             (600, 650, CauseWord::Network),
         ];

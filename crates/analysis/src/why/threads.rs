@@ -36,6 +36,8 @@ pub(crate) struct Kernel {
     pub throttles: bool,
     /// Whether it is a real-time kernel, which runs soft interrupts and timers of time-sharing threads in threads.
     pub is_real_time: bool,
+    /// Whether all interrupts have threads: on a real-time kernel, and on another one with the parameter `threadirqs`.
+    pub has_irq_threads: bool,
     /// Whether the other end is on the same machine, so that no other machine can have had a message. A guest whose threads on
     /// the host are recorded is on the machine of the host.
     pub is_one: bool,
@@ -194,6 +196,13 @@ mod tests {
             before: cpus.iter().map(thread).collect(),
             ..ThreadReport::default()
         }
+    }
+
+    #[test]
+    fn each_cpu_has_the_kernel_of_its_end() {
+        let kernels = [Kernel { throttles: true, ..Kernel::default() }, Kernel::default()];
+        let threads = Threads::of_tasks(&[]).of_kernels(kernels);
+        assert_eq!([1, cpu_of_pong(1)].map(|cpu| threads.kernel(cpu).throttles), [true, false]);
     }
 
     #[test]
