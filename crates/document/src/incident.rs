@@ -54,7 +54,7 @@ pub struct IncidentReport {
     /// True if the entries exceed the excess by more than 5 % or 20 us, so that at least one of them is wrong.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inconsistent: bool,
-    /// Course of the latest message; only for the ten worst incidents of a condition.
+    /// Course of the most delayed message; only for the ten worst incidents of a condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waterfall: Option<WaterfallReport>,
     /// How exactly the times of the pong are known; absent if both ends have the same clock.
@@ -159,10 +159,10 @@ pub struct WithoutCause {
 pub struct RemainingQuantile {
     /// Fraction of the scheduled slots for which the quantile is computed, e.g. 0.99 for p99.
     pub q: f64,
-    /// Measured value, ns; null if it falls among the slots without an answer.
+    /// Measured quantile, ns; null if so many slots have no answer that the quantile is one of them.
     pub value_ns: Option<i64>,
-    /// Estimate without the cause, ns, rounded up to a histogram bucket; null if it falls among the slots without an
-    /// answer.
+    /// Estimate of the same quantile without the cause, ns, rounded up to a histogram bucket; null if so many slots have
+    /// no answer that the quantile is one of them.
     pub without_ns: Option<i64>,
 }
 

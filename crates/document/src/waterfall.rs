@@ -4,7 +4,7 @@ use crate::cause::{CauseWord, CausedBy, Evidence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Course of the latest message of an incident. All times are ns after the message was due.
+/// Course of the most delayed message of an incident. All times are ns after the message was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallReport {
     /// The parts of the way of the message, in the order of time.

@@ -23,9 +23,9 @@ pub struct ClockMessage {
     pub sent_a_ns: i64,
     /// The message arrived at B at this time or earlier.
     pub arrived_b_ns: Option<i64>,
-    /// The answer was sent by B at this time or later.
+    /// By the clock of B, the end that answers: the answer was sent at this time or later.
     pub answered_b_ns: Option<i64>,
-    /// The answer arrived at A at this time or earlier.
+    /// By the clock of A, the end that asks: the answer arrived at this time or earlier.
     pub received_a_ns: Option<i64>,
 }
 

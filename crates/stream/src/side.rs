@@ -75,7 +75,7 @@ impl Side {
 
     /// Takes bytes that are to be sent to the other side of the session.
     pub fn take(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.room(), "more bytes were taken than the side has room for");
+        assert!(bytes.len() <= self.room(), "more bytes were given to this side of the session than it has room for");
         self.kept.extend(bytes);
     }
 

@@ -85,8 +85,8 @@ impl Places {
         true
     }
 
-    /// Returns the number and the memory of the free buffer that the next datagram fills; `None` if the loading program
-    /// holds all buffers.
+    /// Returns the number and the memory of the free buffer that the next datagram fills; `None` if the program
+    /// that uses the driver holds all buffers.
     #[inline]
     pub fn vacant(&mut self) -> Option<(u8, &mut [u8])> {
         let place = self.free[self.vacant.checked_sub(1)? % MOST];

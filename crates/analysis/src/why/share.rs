@@ -74,7 +74,7 @@ pub(crate) fn key(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<C
     Key { cause, leg: part.leg, end: part.end, cpu, thread: (part.thread != 0).then_some(part.thread), by }
 }
 
-/// A share for the whole time of a part.
+/// A share that ascribes the whole time of a part of the delay to one cause.
 pub(crate) fn whole(
     part: &Piece,
     cause: CauseWord,

@@ -51,7 +51,8 @@ pub(crate) fn add(
     condition.incident_totals = Some(totals);
 }
 
-/// Numbers over all incidents of trials, and the sums by cause over those incidents that have a ledger.
+/// How many incidents the trials have and how long they took, and the time by cause, over those incidents whose delay could be
+/// divided among causes.
 pub(crate) fn totals<'a>(
     found: impl Iterator<Item = &'a TrialIncidents>,
     incidents: &[Explained],

@@ -46,7 +46,7 @@ pub(crate) enum Step {
 pub(crate) enum Place {
     /// The queue discipline of a device; with the index of the device.
     Discipline(Option<usize>),
-    /// A device, from its driver to the device that received the message; with the index of the first device.
+    /// The way from the driver of a device to the device that received the message; with the index of the first device.
     Device(Option<usize>),
     /// The soft interrupt that receives packets on a CPU, or the wait for it; with the index of the device that received
     /// the message.
@@ -104,8 +104,9 @@ fn last_hop(all: &[Passed]) -> Option<usize> {
     ends.rfind(is_first).or_else(|| all.len().checked_sub(1))
 }
 
-/// The hop at which the datagram that was sent at the time `sent_ns` was sent before, if it was. A sender sends the parts
-/// of a message in their order, so that a part that follows a later one is sent again, alone or with other parts.
+/// If the datagram that was sent at the time `sent_ns` repeats an earlier one: the hop at which the earlier one was sent. A
+/// sender sends the parts of a message in their order, so that a part with a smaller number than the part before it is a
+/// repetition.
 fn original<'a>(all: &'a [Passed], first: &Passed, sent_ns: i64) -> Option<&'a Passed> {
     let part = first.hop.part;
     let earlier = || all.iter().filter(|p| is_sent(p, first) && p.hop.at_ns < sent_ns);
@@ -116,7 +117,7 @@ fn original<'a>(all: &'a [Passed], first: &Passed, sent_ns: i64) -> Option<&'a P
         .min_by_key(|p| (std::cmp::Reverse(p.hop.part), p.hop.at_ns))
 }
 
-/// The time at which the first packet of the message arrived, if other packets than the last one did before. IP fragments
+/// The time at which the first packet of the message arrived; `None` if the message arrived in one packet. IP fragments
 /// wait in the kernel for the rest of their datagram, which was sent at the time `sent_ns`; datagrams wait in the middleware
 /// for the rest of their message.
 fn arrived(until: &[Passed], chain: &[Passed], sent_ns: i64) -> Option<i64> {

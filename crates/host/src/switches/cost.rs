@@ -28,8 +28,9 @@ const PAGES: usize = 32 << 10;
 /// Time after which a measurement is given up, because a thread does not get its CPU.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A level is cheap if its cost is at most the part 1/n of the median round trip: n for `packets`, and for the others.
+/// The attribution level `packets` is cheap if its cost is at most the median round trip divided by this number.
 const PART_OF_PACKETS: i64 = 5;
+/// Another attribution level is cheap if its cost is at most the median round trip divided by this number.
 const PART: i64 = 10;
 
 /// Costs that this process has measured.

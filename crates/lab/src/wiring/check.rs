@@ -136,8 +136,8 @@ fn mtu_range((path, on_top): Joined<'_>, host: bool) -> RangeInclusive<u32> {
     68..=most - tag
 }
 
-/// The reason why a path needs the rights of root on the machine itself; `None` if it does not need them. A user
-/// namespace gives these rights over new network namespaces only, and not to programs that are started.
+/// The reason why a path needs the rights of root on the machine itself; `None` if it does not need them. In a user
+/// namespace, these rights hold for new network namespaces only, and programs that Tailbound starts there do not have them.
 fn why_root(path: &PathSpec) -> Option<&'static str> {
     match path {
         PathSpec::Macvtap { .. } => Some("Tailbound opens the character device of a macvtap device"),

@@ -143,7 +143,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
         CauseWord::OwnWork => format!("in the threads of the measured program{end}"),
         CauseWord::Network => {
-            format!("without a thread of an end that had the message (towards the {} end)", towards())
+            format!("on the way to the {} end, where no thread of an end had the message", towards())
         }
         CauseWord::DriverCall => format!("asleep in the driver's call to send{end}"),
     }

@@ -221,7 +221,7 @@ impl Follower {
     }
 }
 
-/// What the record says about a packet at one place in the kernel, without a device.
+/// What the record says about a packet at one place in the kernel. The device at this place is left out.
 fn hop(packet: &tb_packet, of: OfMessage, at: HopPlace) -> PacketHop {
     let tb_packet { at_ns, cpu, thread, offset, run, .. } = *packet;
     let OfMessage { seq, part } = of;
