@@ -159,10 +159,10 @@ pub struct WithoutCause {
 pub struct RemainingQuantile {
     /// Fraction of the scheduled slots for which the quantile is computed, e.g. 0.99 for p99.
     pub q: f64,
-    /// Measured quantile, ns; null if so many slots have no answer that the quantile is one of them.
+    /// Measured quantile, ns; null if it is a slot without an answer, which counts as larger than every time.
     pub value_ns: Option<i64>,
-    /// Estimate of the same quantile without the cause, ns, rounded up to a histogram bucket; null if so many slots have
-    /// no answer that the quantile is one of them.
+    /// Estimate of the same quantile without the cause, ns, rounded up to a histogram bucket; null if it is a slot
+    /// without an answer.
     pub without_ns: Option<i64>,
 }
 

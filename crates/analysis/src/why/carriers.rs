@@ -8,7 +8,7 @@ use crate::why::course::{Doing, Piece};
 use crate::why::guest::{Kept, in_turn, without};
 use crate::why::other_clock::{kernel_cpu, kernel_id};
 use crate::why::threads::Threads;
-use crate::why::timeline::{Idle, Timeline, Wake};
+use crate::why::timeline::{Idle, Timeline};
 use crate::why::way::{Place, Step};
 use tailbound_document::Evidence;
 use tailbound_model::{Metric, SleepState};
@@ -110,11 +110,7 @@ fn waits(thread: i32, ended: &Ended, piece: &Piece, timeline: &Timeline, threads
 
 fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended> {
     let any_wake = || timeline.woken(piece.thread, piece.to_ns, piece.to_ns);
-    let is_threaded = |wake: &Wake| {
-        let kernel = threads.kernel(wake.cpu);
-        kernel.is_real_time || kernel.has_irq_threads
-    };
-    let wake = || any_wake().filter(is_threaded);
+    let wake = || any_wake().filter(|wake| threads.kernel(wake.cpu).has_irq_threads);
     match piece.what {
         // The packet left the queue of this CPU at the end of the piece.
         Doing::Passed(Step::At(Place::Receive { cpu, .. })) => {

@@ -30,32 +30,26 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
 /// The times within a piece in which a kernel thread waited that the message needed, or a thread of the host kept a guest from
 /// working, each with its causes, in their order. They do not overlap.
 fn kept(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(Kept, Vec<Share>)> {
-    let of_host = |kept: Kept| (kept, of_guest(piece, kept, timeline, known));
+    let of_host = |kept: Kept| of_guest(piece, kept, timeline, known);
+    let carriers = carriers::kept(piece, timeline, known.threads);
+    // While the virtual CPU of a kernel thread stood still, the thread would not have run either.
+    let still: Vec<Kept> = carriers.iter().flat_map(|kept| still(piece, kept, timeline, known)).collect();
     let mut all = Vec::new();
-    let mut without_cause = Vec::new();
-    for kept in carriers::kept(piece, timeline, known.threads) {
-        // While the virtual CPU of the kernel thread stood still, the thread would not have run either.
-        let still = still(piece, &kept, timeline, known);
-        for part in without(kept, &still) {
-            let found = of_carrier(piece, part, timeline, known);
-            let list = if found.is_empty() { &mut without_cause } else { &mut all };
-            list.push((part, found));
-        }
-        all.extend(still.into_iter().map(of_host));
-    }
+    add(&mut all, &still, of_host);
     // A kernel thread that waits has work: packets that come later wait for it, whatever kept them before.
-    let in_order = |all: &mut Vec<(Kept, Vec<Share>)>| {
-        all.sort_by_key(|(kept, _)| kept.from_ns);
-        all.iter().map(|(kept, _)| *kept).collect::<Vec<_>>()
-    };
-    let taken = in_order(&mut all);
-    let of_packets = known.guest.map(|guest| guest.kept(piece, timeline)).unwrap_or_default();
-    all.extend(of_packets.into_iter().flat_map(|kept| without(kept, &taken)).map(of_host));
-    let taken = in_order(&mut all);
-    let unknown = without_cause.into_iter().flat_map(|(kept, _)| without(kept, &taken));
-    all.extend(unknown.map(|kept| (kept, Vec::new())).collect::<Vec<_>>());
-    in_order(&mut all);
+    add(&mut all, &carriers, |kept| of_carrier(piece, kept, timeline, known));
+    all.retain(|(kept, found)| !found.is_empty() || still.contains(kept));
+    add(&mut all, &known.guest.map(|guest| guest.kept(piece, timeline)).unwrap_or_default(), of_host);
+    // What remains of the waits of kernel threads has no known cause.
+    add(&mut all, &carriers, |_| Vec::new());
     all
+}
+
+/// Adds the parts of time spans that are not taken yet, each with its causes, and puts all into their order.
+fn add(all: &mut Vec<(Kept, Vec<Share>)>, spans: &[Kept], causes: impl Fn(Kept) -> Vec<Share>) {
+    let taken: Vec<Kept> = all.iter().map(|(kept, _)| *kept).collect();
+    all.extend(spans.iter().flat_map(|kept| without(*kept, &taken)).map(|kept| (kept, causes(kept))));
+    all.sort_by_key(|(kept, _)| kept.from_ns);
 }
 
 /// The times in which the virtual CPU stood still for which a thread of the guest's kernel waited.
@@ -397,7 +391,7 @@ mod tests {
         let tasks = [(CARRIER, task("ksoftirqd/1", true)), (HOG, task("hog", false))].into();
         let scope = SwitchScope::Cpus(CpuList::one(1));
         let seen = [Switches { scope, wakes: true, events, tasks, ..Switches::default() }];
-        let kernel = Kernel { is_real_time: true, is_one: true, ..Kernel::default() };
+        let kernel = Kernel { is_real_time: true, has_irq_threads: true, is_one: true, ..Kernel::default() };
         let threads = Threads::of_tasks(&seen).of_kernels([kernel; 2]);
         let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
         let what = Doing::SleptForMessage(Some(SleepState::Interruptible));

@@ -105,8 +105,8 @@ fn last_hop(all: &[Passed]) -> Option<usize> {
 }
 
 /// If the datagram that was sent at the time `sent_ns` repeats an earlier one: the hop at which the earlier one was sent. A
-/// sender sends the parts of a message in their order, so that a part with a smaller number than the part before it is a
-/// repetition.
+/// sender sends the parts of a message in the order of their numbers, so that a part repeats an earlier one if its number is not
+/// larger than all numbers before it.
 fn original<'a>(all: &'a [Passed], first: &Passed, sent_ns: i64) -> Option<&'a Passed> {
     let part = first.hop.part;
     let earlier = || all.iter().filter(|p| is_sent(p, first) && p.hop.at_ns < sent_ns);
@@ -117,7 +117,7 @@ fn original<'a>(all: &'a [Passed], first: &Passed, sent_ns: i64) -> Option<&'a P
         .min_by_key(|p| (std::cmp::Reverse(p.hop.part), p.hop.at_ns))
 }
 
-/// The time at which the first packet of the message arrived; `None` if the message arrived in one packet. IP fragments
+/// The time at which the first packet of the message arrived; `None` if only the last one is known to have arrived. IP fragments
 /// wait in the kernel for the rest of their datagram, which was sent at the time `sent_ns`; datagrams wait in the middleware
 /// for the rest of their message.
 fn arrived(until: &[Passed], chain: &[Passed], sent_ns: i64) -> Option<i64> {

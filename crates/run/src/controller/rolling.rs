@@ -120,7 +120,8 @@ fn rolling(record: &mut RecordWriter) -> Option<&mut Rolling> {
     record.manifest.repeated.as_mut()?.rolling.as_mut()
 }
 
-/// How bad the worst incident of a trial is, to be compared with the incidents of other trials; `None` if the trial has none, is not valid, or has no answers.
+/// How bad the worst incident of a trial is, to be compared with the incidents of other trials; `None` if the trial has none, is
+/// not valid, or has no answers.
 fn worst_incident(stored: &Record, trial: usize, status: TrialStatus) -> Option<Rank> {
     if status != TrialStatus::Valid || !has_answers(stored, trial) {
         return None;

@@ -23,6 +23,8 @@ mod until;
 #[cfg(feature = "system-tests")]
 mod budget_of_flows;
 #[cfg(feature = "system-tests")]
+mod causes_in_guests;
+#[cfg(feature = "system-tests")]
 mod causes_of_late_messages;
 #[cfg(feature = "system-tests")]
 mod containers;
