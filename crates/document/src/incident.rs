@@ -60,6 +60,10 @@ pub struct IncidentReport {
     /// How exactly the times of the pong are known; absent if both ends have the same clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_clock: Option<OtherClock>,
+    /// Width of the bounds of the difference between the clock of the ping and the clock of the host of the guests in which the ends
+    /// run, ns; absent if this host was not recorded. What happened on the host has ranges in the ledger because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_clock_width_ns: Option<i64>,
     /// Description of the incident in sentences.
     pub text: String,
 }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// One way in which the agent of one or more ends recorded events of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingReport {
-    /// Names of the ends whose agent recorded these events.
+    /// Names of the ends whose agent recorded these events; empty if the controller recorded them on the host of the guests in
+    /// which the ends run.
     pub ends: Vec<String>,
     /// Level of the recording: `threads` (context switches and wake-ups), `machine` (also interrupts) or
     /// `packets` (also the ways of messages through the kernel).

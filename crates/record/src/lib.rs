@@ -32,6 +32,7 @@ mod until;
 mod writer;
 
 pub use cells::{EchoCells, SenderCells, SlotClock};
+pub use clock_bounds::bounds_of_readings;
 pub use error::RecordError;
 pub use events::{Event, EventLine};
 pub use incidents::{MOST_INCIDENTS, Ordinary, TrialIncidents};

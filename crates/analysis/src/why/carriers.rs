@@ -6,7 +6,7 @@
 
 use crate::why::course::{Doing, Piece};
 use crate::why::guest::{Kept, in_turn, without};
-use crate::why::other_clock::{kernel_cpu, kernel_id};
+use crate::why::other_clock::{Machine, kernel_cpu};
 use crate::why::threads::Threads;
 use crate::why::timeline::{Idle, Timeline};
 use crate::why::way::{Place, Step};
@@ -42,7 +42,7 @@ struct Ended {
 /// The times within a piece in which a kernel thread that the message needed waited for a CPU, in their order.
 pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec<Kept> {
     let Some(ended) = ended(piece, timeline, threads) else { return Vec::new() };
-    let of_pong = kernel_cpu(ended.cpu) != ended.cpu;
+    let machine = Machine::of_cpu(ended.cpu);
     if ended.woken == RECEIVERS && is_poller(ended.within, threads) {
         return in_turn(waits(ended.within, &ended, piece, timeline, threads));
     }
@@ -53,7 +53,7 @@ pub(crate) fn kept(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Vec
     }
     let mut found = Vec::new();
     for name in ended.woken.iter().map(|name| format!("{name}{}", kernel_cpu(ended.cpu))) {
-        for thread in threads.of_the_kernel(&name).filter(|tid| (kernel_id(*tid) != *tid) == of_pong) {
+        for thread in threads.of_the_kernel(&name).filter(|tid| Machine::of_thread(*tid) == machine) {
             let of_thread = waits(thread, &ended, piece, timeline, threads).into_iter();
             found.extend(of_thread.flat_map(|kept| without(kept, &first)));
         }
@@ -141,7 +141,7 @@ fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::why::threads::Kernel;
+    use crate::why::kernels::Kernel;
     use tailbound_model::{CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
     const RECEIVER: i32 = 20;
@@ -182,7 +182,7 @@ mod tests {
         what: Doing,
     ) -> Vec<(i64, i64, Evidence)> {
         let piece = Piece { from_ns, to_ns: 650, leg, end: "pong", thread: RECEIVER, what };
-        let found = kept(&piece, &Timeline::of(seen, (0, 1_000)), &Threads::of_tasks(seen).of_kernels([kernel; 2]));
+        let found = kept(&piece, &Timeline::of(seen, (0, 1_000)), &Threads::of_tasks(seen).of_kernels([kernel; 3]));
         assert!(found.iter().all(|kept| kept.thread == CARRIER && matches!(kept.idle, Idle::Ready { .. })));
         found.iter().map(|kept| (kept.from_ns, kept.to_ns, kept.evidence)).collect()
     }
@@ -221,7 +221,7 @@ mod tests {
         let task = Task { name: "ksoftirqd/1".into(), policy: None, process: None, kernel: true };
         both[0].tasks.insert(WOKEN, task);
         let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: RECEIVER, what: slept };
-        let threads = Threads::of_tasks(&both).of_kernels([REAL_TIME; 2]);
+        let threads = Threads::of_tasks(&both).of_kernels([REAL_TIME; 3]);
         let found = kept(&piece, &Timeline::of(&both, (0, 1_000)), &threads);
         let covered: i64 = found.iter().map(|kept| (kept.to_ns - kept.from_ns).max(0)).sum();
         assert_eq!((found[0].from_ns, found[0].thread, covered), (200, WOKEN, 450), "{found:?}");
@@ -329,7 +329,7 @@ mod tests {
         let what = Doing::SleptForMessage(None);
         let to_ns = 600 + LONGEST_TURN_NS + 1;
         let piece = Piece { from_ns: 100, to_ns, leg: Metric::Out, end: "pong", thread: RECEIVER, what };
-        let threads = Threads::of_tasks(&seen).of_kernels([REAL_TIME; 2]);
+        let threads = Threads::of_tasks(&seen).of_kernels([REAL_TIME; 3]);
         assert_eq!(kept(&piece, &Timeline::of(&seen, (0, to_ns + 500)), &threads), []);
     }
 

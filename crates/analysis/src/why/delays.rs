@@ -99,7 +99,7 @@ mod tests {
     fn delay_of(seen: &[Switches], incidents: &[(i64, i64)]) -> Option<Delay> {
         let timeline = Timeline::of(seen, (90 * MS, 125 * MS));
         let threads = Threads::default();
-        delay(THREAD, "pong", 120 * MS, &timeline, &Circumstances { threads: &threads, seen, incidents, guest: None })
+        delay(THREAD, "pong", 120 * MS, &timeline, &Circumstances { threads: &threads, seen, incidents, guests: &[] })
     }
 
     const QUIET: [(i64, i64); 3] = [(50, 40_000), (200, 50_000), (250, 60_000)];

@@ -1,14 +1,14 @@
-//! The threads on the host that run the guest of an end: while one of them waits for a CPU of the host or is stopped, the
+//! The threads on the host that run the guests of the ends: while one of them waits for a CPU of the host or is stopped, the
 //! guest cannot do what it seems to do.
 //!
-//! Only the host on which the other end runs is recorded, so that these threads are known for one end at most.
+//! The host is recorded by the agent of the other end if this end runs there, and by the controller if the ends are in guests.
 
 use crate::why::course::{Doing, Piece};
-use crate::why::other_clock::{Pong, id_of_pong, kernel_cpu};
+use crate::why::other_clock::{Machine, Pong, kernel_cpu};
 use crate::why::timeline::{Idle, Timeline};
 use std::collections::BTreeMap;
 use tailbound_document::{CausedBy, Evidence};
-use tailbound_model::{CpuList, GuestThread, PlaceSpec, SleepState, SwitchScope, Switches};
+use tailbound_model::{CpuList, GuestThread, Metric, PlaceSpec, SleepState, SwitchScope, Switches, VmSpec};
 use tailbound_record::Manifest;
 
 /// Name of the kernel's threads that carry packets of a guest.
@@ -16,11 +16,11 @@ const VHOST: &str = "vhost";
 /// Begin of the name of QEMU's main thread, which carries packets of a guest without vhost.
 const QEMU: &str = "qemu";
 
-/// The guest of an end, with the threads of the host that run it.
+/// A guest in which ends run, with the threads of the host that run it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Guest {
-    /// Name of the end that runs in the guest.
-    pub end: &'static str,
+    /// Names of the ends that run in the guest.
+    pub ends: Vec<&'static str>,
     /// Name of the guest.
     pub name: String,
     /// Id of the thread that runs each vCPU, by the number of the vCPU.
@@ -69,41 +69,91 @@ pub(crate) fn without(kept: Kept, others: &[Kept]) -> Vec<Kept> {
     parts
 }
 
+/// Whether the threads that carry the packets of each end's guest are recorded. `by_controller`: whether the controller recorded
+/// them, because no end runs on the host of the guests.
+pub(crate) fn are_watched(guests: &[Guest], by_controller: bool) -> bool {
+    let has_guest = |end: &str| guests.iter().any(|guest| guest.is_of(end));
+    let is_whole = if by_controller { has_guest("ping") && has_guest("pong") } else { !guests.is_empty() };
+    is_whole && guests.iter().all(|guest| !guest.others.is_empty())
+}
+
 impl Guest {
-    /// The guest of an end of a trial whose other end runs on the host of the guest, in a process that has the thread ids
-    /// of the host.
-    pub fn of(manifest: &Manifest, trial: usize, pong: &Pong, seen: &[Switches]) -> Option<Guest> {
-        let planned = manifest.plan.trials.iter().find(|t| t.id == trial)?;
-        let spec = &manifest.plan.conditions.get(planned.condition)?.spec;
+    /// The guests of a trial whose host was recorded: by the agent of the other end, in a process that has the thread ids of the
+    /// host, or by the controller.
+    pub fn of(manifest: &Manifest, trial: usize, pong: &Pong, seen: &[Switches]) -> Vec<Guest> {
+        let planned = manifest.plan.trials.iter().find(|t| t.id == trial);
+        let Some(spec) = planned.and_then(|t| manifest.plan.conditions.get(t.condition)).map(|c| &c.spec) else {
+            return Vec::new();
+        };
         let has_ids_of_host =
             |place: &PlaceSpec| matches!(place, PlaceSpec::Process | PlaceSpec::Netns | PlaceSpec::ExistingNetns(_));
-        let (end, vm, of_pong) = match (&spec.ping.place, &spec.pong.place) {
-            (here, PlaceSpec::Vm(vm)) if has_ids_of_host(here) => ("pong", vm, false),
-            (PlaceSpec::Vm(vm), here) if has_ids_of_host(here) && pong.is_followed() => ("ping", vm, true),
-            _ => return None,
+        let by = |of_host: &dyn Fn(&Switches) -> bool| seen.iter().find(|s| of_host(s));
+        let of_end = |end: &str| by(&|s| s.host.is_none() && s.ends.iter().any(|of| of == end));
+        let of_controller = by(&|s| s.host.is_some());
+        let machine_of_pong = if matches!(pong, Pong::Bounded(_)) { Machine::Pong } else { Machine::Ping };
+        let one = |end, vm: &VmSpec, (recorded, machine): (Option<&Switches>, Machine)| {
+            Guest::of_end(manifest, trial, (end, &vm.name), recorded?, machine)
         };
+        let found = match (&spec.ping.place, &spec.pong.place) {
+            (here, PlaceSpec::Vm(vm)) if has_ids_of_host(here) => {
+                vec![one("pong", vm, (of_end("ping"), Machine::Ping))]
+            }
+            (PlaceSpec::Vm(vm), here) if has_ids_of_host(here) && pong.is_followed() => {
+                vec![one("ping", vm, (of_end("pong"), machine_of_pong))]
+            }
+            (PlaceSpec::Vm(of_ping), PlaceSpec::Vm(of_pong)) if of_ping.name == of_pong.name => {
+                let both = one("ping", of_ping, (of_controller, Machine::Host));
+                vec![both.map(|guest| Guest { ends: vec!["ping", "pong"], ..guest })]
+            }
+            (of_ping, of_pong) => {
+                let of = |end, place: &PlaceSpec| match place {
+                    PlaceSpec::Vm(vm) => one(end, vm, (of_controller, Machine::Host)),
+                    _ => None,
+                };
+                vec![of("ping", of_ping), of("pong", of_pong)]
+            }
+        };
+        found.into_iter().flatten().collect()
+    }
+
+    /// The guest `name` of an end. `recorded`: the events of the host, which stand for those of `machine`.
+    fn of_end(
+        manifest: &Manifest,
+        trial: usize,
+        (end, name): (&'static str, &str),
+        recorded: &Switches,
+        machine: Machine,
+    ) -> Option<Guest> {
         // A thread whose CPUs are not all recorded can seem to wait while it runs on another one.
-        let of_host = seen.iter().filter(|s| !s.ends.iter().any(|of| of == end));
-        let recorded =
-            of_host.filter_map(|s| if let SwitchScope::Cpus(cpus) = &s.scope { Some(cpus) } else { None }).next()?;
+        let SwitchScope::Cpus(recorded) = &recorded.scope else { return None };
         let is_recorded =
             |thread: &GuestThread| thread.cpus.parse().is_ok_and(|cpus: CpuList| cpus.0.is_subset(&recorded.0));
         let done = manifest.trials.iter().find(|t| t.id == trial)?;
-        let seen = done.guests.iter().find(|guest| guest.guest == vm.name).filter(|guest| !guest.threads.is_empty())?;
+        let seen = done.guests.iter().find(|guest| guest.guest == name).filter(|guest| !guest.threads.is_empty())?;
         let has_one_vcpu = seen.threads.iter().filter(|thread| thread.vcpu.is_some()).count() == 1;
-        let mut guest = Guest { end, name: vm.name.clone(), has_one_vcpu, ..Guest::default() };
+        let mut guest = Guest { ends: vec![end], name: name.to_owned(), has_one_vcpu, ..Guest::default() };
         // With vhost, the kernel carries the packets.
         let carriers = if seen.threads.iter().any(|t| t.name == VHOST) { VHOST } else { QEMU };
         for thread in seen.threads.iter().filter(|thread| is_recorded(thread)) {
-            let tid = if of_pong { id_of_pong(thread.tid) } else { thread.tid };
+            let tid = machine.thread(thread.tid);
             match thread.vcpu {
                 Some(number) => drop(guest.vcpus.insert(number, tid)),
                 None if thread.name.starts_with(carriers) => guest.others.push(tid),
                 None => {}
             }
-            guest.names.insert(tid, format!("{} of guest {}", thread.name, vm.name));
+            guest.names.insert(tid, format!("{} of guest {name}", thread.name));
         }
         Some(guest)
+    }
+
+    /// Whether an end runs in the guest.
+    pub fn is_of(&self, end: &str) -> bool {
+        self.ends.contains(&end)
+    }
+
+    /// Whether a thread of the host runs the guest.
+    pub fn has(&self, thread: i32) -> bool {
+        self.names.contains_key(&thread)
     }
 
     /// The process that runs the guest, as a cause.
@@ -115,7 +165,7 @@ impl Guest {
     /// overlap.
     pub fn kept(&self, piece: &Piece, timeline: &Timeline) -> Vec<Kept> {
         let mut found = Vec::new();
-        for (thread, evidence) in self.threads_for(piece) {
+        for (thread, evidence) in self.threads_for(piece, timeline) {
             let one = |(from_ns, to_ns, idle)| Kept { from_ns, to_ns, thread, idle, evidence };
             found.extend(timeline.kept_ready(thread, piece.from_ns, piece.to_ns).into_iter().map(one));
             for (state, idle) in [(SleepState::Stopped, Idle::Stopped), (SleepState::Frozen, Idle::Frozen)] {
@@ -127,15 +177,24 @@ impl Guest {
     }
 
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.
-    fn threads_for(&self, piece: &Piece) -> Vec<(i32, Evidence)> {
+    fn threads_for(&self, piece: &Piece, timeline: &Timeline) -> Vec<(i32, Evidence)> {
         match piece.what {
-            Doing::Ran { cpu } | Doing::ReadOthers { cpu } | Doing::Waited { cpu, .. } if piece.end == self.end => {
+            Doing::Ran { cpu } | Doing::ReadOthers { cpu } | Doing::Waited { cpu, .. } if self.is_of(piece.end) => {
                 self.vcpus.get(&kernel_cpu(cpu)).map(|tid| (*tid, Evidence::Seen)).into_iter().collect()
             }
             // No thread of an end had the message. It can only have waited for the guest: the only vCPU, or a thread that
             // carries packets.
             Doing::SleptForMessage(None | Some(SleepState::Interruptible)) | Doing::Polled { .. } => self.carriers(),
-            Doing::Unknown if piece.end == self.end => self.carriers(),
+            Doing::Unknown if self.is_of(piece.end) => self.carriers(),
+            // The sender slept although its message was due: the timer of the virtual CPU that woke it was late. Without KVM, the
+            // main thread of QEMU runs it.
+            Doing::Slept(None | Some(SleepState::Interruptible))
+                if piece.leg == Metric::SendLateness && self.is_of(piece.end) =>
+            {
+                let wake = timeline.woken(piece.thread, piece.to_ns, piece.to_ns);
+                let vcpu = wake.and_then(|wake| self.vcpus.get(&kernel_cpu(wake.cpu)));
+                vcpu.into_iter().chain(&self.others).map(|tid| (*tid, Evidence::Inferred)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -150,7 +209,6 @@ impl Guest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::why::other_clock::cpu_of_pong;
     use tailbound_model::{Away, Metric, SwitchEvent, SwitchKind};
 
     const VCPU: i32 = 30;
@@ -160,7 +218,7 @@ mod tests {
     fn guest(vcpus: &[(u32, i32)]) -> Guest {
         let has_one_vcpu = vcpus.len() == 1;
         Guest {
-            end: "pong",
+            ends: vec!["pong"],
             vcpus: vcpus.iter().copied().collect(),
             has_one_vcpu,
             others: vec![MAIN],
@@ -203,7 +261,7 @@ mod tests {
     #[test]
     fn a_thread_of_the_guest_works_only_while_its_vcpu_has_a_cpu_of_the_host() {
         let guest = guest(&[(0, VCPU), (1, 32)]);
-        let on = |cpu| Doing::Ran { cpu: cpu_of_pong(cpu) };
+        let on = |cpu| Doing::Ran { cpu: Machine::Pong.cpu(cpu) };
         let waits = [(200, 500, VCPU, Evidence::Seen), (600, 650, VCPU, Evidence::Seen)];
         assert_eq!(kept(&guest, on(0)), waits);
         assert_eq!(kept(&guest, on(1)), []);
@@ -263,6 +321,15 @@ mod tests {
         };
         let ready = (500, 520, Idle::Ready { cpu: 1, limit: None });
         assert_eq!(found(vec![Away { until_ns: 50, event: left }]), [(100, 500, Idle::Stopped), ready]);
+        // It was stopped after the agent began to keep events, and before the timeline begins.
+        let stopped_ns = |at_ns| SwitchEvent { at_ns, ..left };
+        let within = Switches { events: [&[stopped_ns(55)][..], &events].concat(), ..one(Vec::new()) };
+        let timeline = Timeline::of(&[within], (60, 1_000));
+        let kept = guest(&[(0, VCPU)]).kept(&piece(Doing::SleptForMessage(None)), &timeline);
+        assert_eq!(
+            kept.iter().map(|k| (k.from_ns, k.to_ns, k.idle)).collect::<Vec<_>>(),
+            [(100, 500, Idle::Stopped), ready]
+        );
         // Of another time span.
         assert_eq!(found(vec![Away { until_ns: 40, event: left }]), [ready]);
         assert_eq!(found(Vec::new()), [ready]);

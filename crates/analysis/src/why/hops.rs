@@ -26,9 +26,9 @@ struct Device {
 
 impl Hops {
     /// The hops in the time span from `begin` to `end` that all agents recorded.
-    pub fn of(seen: &[Switches], (begin, end): (i64, i64)) -> Hops {
+    pub fn of<'a>(seen: impl Iterator<Item = &'a Switches>, (begin, end): (i64, i64)) -> Hops {
         let mut hops = Hops::default();
-        seen.iter().filter_map(|s| s.packets.as_ref()).for_each(|packets| hops.add(packets, (begin, end)));
+        seen.filter_map(|s| s.packets.as_ref()).for_each(|packets| hops.add(packets, (begin, end)));
         hops.messages.values_mut().for_each(|of_one| of_one.sort_by_key(|passed| passed.hop.at_ns));
         hops.reads.values_mut().for_each(|times| times.sort_unstable());
         hops
@@ -83,7 +83,7 @@ mod tests {
     use tailbound_model::{HopPlace, SocketRead};
 
     fn hops(packets: Packets) -> Hops {
-        Hops::of(&[Switches { packets: Some(packets), ..Switches::default() }], (0, 1_000))
+        Hops::of([Switches { packets: Some(packets), ..Switches::default() }].iter(), (0, 1_000))
     }
 
     #[test]

@@ -26,7 +26,9 @@ pub(crate) struct Timelines(Vec<((i64, i64), Timeline)>);
 
 impl Timelines {
     pub fn of(seen: &[Switches]) -> Timelines {
-        let Some((first, others)) = seen.split_first() else { return Timelines(Vec::new()) };
+        let mut of_ends = seen.iter().filter(|s| s.host.is_none());
+        let Some(first) = of_ends.next() else { return Timelines(Vec::new()) };
+        let others: Vec<&Switches> = of_ends.collect();
         let common = |span: &(i64, i64)| {
             others.iter().try_fold(*span, |(begin, end), s| {
                 // The time spans of an agent with another clock are longer, because its clock is known within bounds only.

@@ -5,6 +5,7 @@
 //! with ledgers, the sums by cause, the tail that would remain without each cause, the places at which messages were
 //! lost, and runs of late messages. The levels that the study requested are never used.
 
+mod away;
 mod carriers;
 mod course;
 mod delays;
@@ -12,6 +13,7 @@ mod drops;
 mod guest;
 mod hops;
 mod interruptions;
+mod kernels;
 mod ledger;
 mod of_trial;
 mod other_clock;
@@ -38,17 +40,18 @@ use crate::parallel;
 use crate::pass_error::PassError;
 use crate::why::drops::Drops;
 use crate::why::guest::Guest;
+use crate::why::kernels::Kernel;
 use crate::why::ledger::{Entry, Ledger, Timelines, Usual};
-use crate::why::other_clock::{Pong, View, is_of_ping, kernel_cpu};
+use crate::why::other_clock::{Lines, Pong, View, host_clock, is_of_ping, kernel_cpu};
 use crate::why::share::Circumstances;
 use crate::why::stamps::{Read, Stamps, Wanted};
-use crate::why::threads::{Kernel, Threads};
+use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
-use tailbound_model::{Attribution, FactValue, HostFacts, ReceiveMode, SwitchScope, Switches, TrialSpec};
+use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
-use tailbound_stats::{ClockLine, Incident, Misses};
+use tailbound_stats::{ClockBounds, Incident, Misses};
 
 /// Each condition has at least this number of its worst incidents in the report, if there are as many.
 const LEAST_LISTED: usize = 100;
@@ -67,17 +70,19 @@ pub(crate) struct TrialFacts {
     misses: Misses,
     /// How the times of the pong relate to those of the ping. In `read` and `seen` they are in the clock of the pong.
     pong: Pong,
+    /// Bounds of the clock of the host of the guests in which the ends run, if its events are in `seen`.
+    host_clock: Option<ClockBounds>,
     read: Read,
     /// Rows of the messages in `read.times`.
     rows: Vec<Range<u64>>,
     /// Recorded events, or the reason why there are none.
     seen: Result<Vec<Switches>, String>,
-    /// The guest in which an end runs, if the other end runs on its host.
-    guest: Option<Guest>,
+    /// The guests in which ends run, if their host was recorded.
+    guests: Vec<Guest>,
     /// Whether the threads that receive messages poll.
     poll: bool,
-    /// Kernels of the ping end and of the pong end.
-    kernels: [Kernel; 2],
+    /// Kernels of the ping end, of the pong end, and of the host of the guests in which they run.
+    kernels: [Kernel; 3],
 }
 
 /// An incident with the entries of its ledger.
@@ -92,7 +97,7 @@ struct Explained {
 pub(crate) fn facts(record: &Record, trials: &[usize], clocks: &Clocks) -> Result<Vec<TrialFacts>, PassError> {
     let plan = &record.manifest.plan;
     let spec_of = |id: usize| plan.trials.iter().find(|t| t.id == id).map(|t| &plan.conditions[t.condition].spec);
-    let kernels = kernels(record);
+    let kernels = kernels::kernels(record);
     parallel::all(trials, |&trial| {
         facts_of(record, trial, (spec_of(trial), &kernels), clocks)
             .map_err(|error| PassError { trial: Some(trial), error })
@@ -157,7 +162,7 @@ fn facts_of(
             wanted.messages.extend(found.ordinary.iter().map(|o| o.row));
         }
     }
-    let (seen, pong) = seen(record, trial, clocks);
+    let (seen, pong, host_clock) = seen(record, trial, clocks);
     if let (Some(found), Ok(_)) = (&found, &seen) {
         let period = spec.and_then(|spec| spec.rate.period());
         wanted.times = remaining::rows(found, period.map(|p| p.0));
@@ -166,47 +171,18 @@ fn facts_of(
         true => Read::default(),
         false => {
             let messages = BTreeMap::new();
-            let view = Pong::view(pong.middle().as_ref(), seen.as_deref().unwrap_or_default(), &messages);
+            let view =
+                View::of(&Lines::middle(&pong, host_clock.as_ref()), seen.as_deref().unwrap_or_default(), &messages);
             stamps::read(record, trial, &wanted, pong.is_followed(), &Drops::of(&view.seen))?
         }
     };
-    let guest = Guest::of(&record.manifest, trial, &pong, seen.as_deref().unwrap_or_default());
+    let recorded = seen.as_deref().unwrap_or_default();
+    let guests = Guest::of(&record.manifest, trial, &pong, recorded);
     let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
-    let is_watched = pong.is_followed() && guest.as_ref().is_some_and(|guest| !guest.others.is_empty());
-    let kernels = of_ends(&record.manifest, trial, kernels, is_watched);
-    Ok(TrialFacts { trial, found, misses, pong, read, rows: wanted.times, seen, guest, poll, kernels })
-}
-
-/// What the facts say about the kernel of each host, by the name of the host.
-fn kernels(record: &Record) -> BTreeMap<&str, Kernel> {
-    let one = |host: &HostFacts| {
-        let flag = |key: &str, value: bool| host.get(key) == Some(&FactValue::Flag(value));
-        let is_limited = match (host.get("sched.rt_runtime_us"), host.get("sched.rt_period_us")) {
-            (Some(FactValue::Number(runtime_us)), Some(FactValue::Number(period_us))) => {
-                (0..*period_us).contains(runtime_us)
-            }
-            _ => false,
-        };
-        let throttles = flag("sched.fair_server", false) && is_limited;
-        let is_real_time = flag("kernel.preempt_rt", true);
-        let parameters = match host.get("kernel.cmdline") {
-            Some(FactValue::Text(words)) => words.as_str(),
-            _ => "",
-        };
-        let has_irq_threads = is_real_time || parameters.split_whitespace().any(|word| word == "threadirqs");
-        Kernel { throttles, is_real_time, has_irq_threads, is_one: false }
-    };
-    let hosts = record.manifest.hosts.keys().zip(record.hosts());
-    hosts.filter_map(|(name, facts)| Some((name.as_str(), one(&facts.ok()?)))).collect()
-}
-
-/// The kernels of the ping end and of the pong end of a trial. `watched`: whether one of the ends is in a guest, and the threads
-/// that carry its packets are recorded on the host, where the other end is.
-fn of_ends(manifest: &Manifest, trial: usize, kernels: &BTreeMap<&str, Kernel>, watched: bool) -> [Kernel; 2] {
-    let ends = manifest.trials.iter().find(|done| done.id == trial).map(|done| &done.ends);
-    let hosts = ["ping", "pong"].map(|end| ends.and_then(|ends| ends.get(end)).map(|end| end.host.as_str()));
-    let is_one = watched || hosts[0].is_some() && hosts[0] == hosts[1];
-    hosts.map(|host| Kernel { is_one, ..host.and_then(|host| kernels.get(host).copied()).unwrap_or_default() })
+    let outer = recorded.iter().find_map(|s| s.host.as_ref()).map(|host| host.name.as_str());
+    let is_watched = pong.is_followed() && guest::are_watched(&guests, outer.is_some());
+    let kernels = kernels::of_trial(&record.manifest, trial, kernels, (outer, is_watched));
+    Ok(TrialFacts { trial, found, misses, pong, host_clock, read, rows: wanted.times, seen, guests, poll, kernels })
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -215,17 +191,20 @@ fn rows(incident: &Incident) -> impl Iterator<Item = u64> {
 }
 
 /// Reads the recorded events of a trial; the error is the reason why there are none.
-fn seen(record: &Record, trial: usize, clocks: &Clocks) -> (Result<Vec<Switches>, String>, Pong) {
-    let seen: Result<Vec<Switches>, _> = record.switches(trial).into_iter().collect();
+fn seen(record: &Record, trial: usize, clocks: &Clocks) -> (Result<Vec<Switches>, String>, Pong, Option<ClockBounds>) {
+    let mut seen: Result<Vec<Switches>, _> = record.switches(trial).into_iter().collect();
+    let host = seen.as_deref().ok().and_then(host_clock);
+    // Without bounds of its clock, events of the host cannot be used.
+    seen.iter_mut().filter(|_| host.is_none()).for_each(|seen| seen.retain(|s| s.host.is_none()));
     let pong = Pong::of(clocks, trial, seen.as_deref().unwrap_or_default());
     let usable = seen.map_err(|e| e.to_string()).and_then(|seen| usable(record, trial, seen, &pong));
-    (usable, pong)
+    (usable, pong, host)
 }
 
 /// The events that can be used; the error is the reason why there are none.
 fn usable(record: &Record, trial: usize, mut seen: Vec<Switches>, pong: &Pong) -> Result<Vec<Switches>, String> {
     if !pong.is_followed() {
-        seen.retain(is_of_ping);
+        seen.retain(|s| is_of_ping(s) || s.host.is_some());
     }
     let refused = seen.iter().find_map(|s| match &s.scope {
         SwitchScope::Nothing(why) => Some(format!("events could not be recorded: {why}")),
@@ -245,19 +224,16 @@ fn usable(record: &Record, trial: usize, mut seen: Vec<Switches>, pong: &Pong) -
 }
 
 impl TrialFacts {
-    /// All events and times in the clock of the ping, if those of the pong are converted with this line.
-    fn view(&self, line: Option<&ClockLine>) -> View<'_> {
-        Pong::view(line, self.seen.as_deref().unwrap_or_default(), &self.read.messages)
+    /// All events and times in the clock of the ping, if the others are converted with these lines.
+    fn view(&self, lines: &Lines) -> View<'_> {
+        View::of(lines, self.seen.as_deref().unwrap_or_default(), &self.read.messages)
     }
 
-    /// The threads of the trial, with those that run the guest of an end.
+    /// The threads of the trial, with those that run the guests of the ends.
     fn threads<'a>(&'a self, tables: &'a [ThreadReport], view: &'a View) -> Threads<'a> {
-        let threads =
-            Threads::of(tables, self.trial, &view.seen, &self.pong).that_poll(self.poll).of_kernels(self.kernels);
-        match &self.guest {
-            Some(guest) => threads.with_names(&guest.names),
-            None => threads,
-        }
+        let names = self.guests.iter().flat_map(|guest| &guest.names).map(|(tid, name)| (*tid, name.clone()));
+        let threads = Threads::of(tables, self.trial, &view.seen, &self.pong).with_names(names.collect());
+        threads.that_poll(self.poll).of_kernels(self.kernels)
     }
 
     fn circumstances<'a>(
@@ -266,7 +242,7 @@ impl TrialFacts {
         view: &'a View,
         incidents: &'a [(i64, i64)],
     ) -> Circumstances<'a> {
-        Circumstances { threads, seen: &view.seen, incidents, guest: self.guest.as_ref() }
+        Circumstances { threads, seen: &view.seen, incidents, guests: &self.guests }
     }
 }
 
@@ -302,16 +278,17 @@ impl<'a> Sight<'a> {
 }
 
 /// The ledgers of the incidents of a trial with an excess, in their order; none if no events were recorded. If the pong
-/// has another clock, each ledger holds what every possible difference between the clocks gives.
+/// or the host of guests has another clock, each ledger holds what every possible difference between the clocks gives.
 fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &[(i64, i64)]) -> Vec<Option<Ledger>> {
     let worst = || sight.found.found.worst.iter();
     if facts.seen.is_err() {
         return worst().map(|_| None).collect();
     }
     let of = |sight: &Sight| -> Vec<Ledger> { worst().map(|incident| sight.ledger(incident)).collect() };
-    let lines = facts.pong.extremes(spans.iter().flat_map(|(begin, end)| [*begin, *end]));
-    let other = |line: &ClockLine| {
-        let view = facts.view(Some(line));
+    let times_ns: Vec<i64> = spans.iter().flat_map(|(begin, end)| [*begin, *end]).collect();
+    let lines = Lines::extremes(&facts.pong, facts.host_clock.as_ref(), &times_ns);
+    let other = |lines: &Lines| {
+        let view = facts.view(lines);
         let threads = facts.threads(threads, &view);
         let known = facts.circumstances(&threads, &view, spans);
         of(&Sight::of(sight.found, &view, known))
@@ -327,7 +304,7 @@ fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &
 /// The incidents of a trial with their ledgers.
 fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Vec<Explained> {
     let Some(found) = &facts.found else { return Vec::new() };
-    let view = facts.view(facts.pong.middle().as_ref());
+    let view = facts.view(&Lines::middle(&facts.pong, facts.host_clock.as_ref()));
     let threads = facts.threads(tables, &view);
     let spans: Vec<(i64, i64)> = found.found.worst.iter().map(|i| (i.begin_ns, i.end_ns)).collect();
     let known = facts.circumstances(&threads, &view, &spans);
@@ -375,8 +352,18 @@ fn described(facts: &TrialFacts, incident: &Incident, ledger: Option<&Ledger>, s
         waterfall: None,
         no_ledger: without.then(|| why_no_ledger(seen, span).to_owned()),
         other_clock: facts.pong.report(span),
+        host_clock_width_ns: facts.host_clock.as_ref().map(|bounds| width_ns(bounds, span)),
         text: String::new(),
     }
+}
+
+/// Largest width of the bounds of the difference between two clocks at the begin and the end of a time span of the ping's clock.
+fn width_ns(bounds: &ClockBounds, (from_ns, to_ns): (i64, i64)) -> i64 {
+    let at = |at_ns| {
+        let [low, high] = bounds.offset_ns(at_ns);
+        high - low
+    };
+    at(from_ns).max(at(to_ns))
 }
 
 /// Whether an incident contains more than a tenth of the slots of its trial.
@@ -397,8 +384,10 @@ fn why_no_ledger<'a>(seen: Result<&'a [Switches], &'a String>, (begin, end): (i6
     };
     let any = |spans: &[(i64, i64)]| spans.iter().any(|(from, to)| *from <= end && begin <= *to);
     match () {
-        () if seen.iter().any(|s| any(&s.gaps)) => "the kernel dropped events at this time",
-        () if !seen.iter().all(|s| any(&s.windows)) => "the record does not contain the events of this time",
+        () if seen.iter().any(|s| s.host.is_none() && any(&s.gaps)) => "the kernel dropped events at this time",
+        () if !seen.iter().all(|s| s.host.is_some() || any(&s.windows)) => {
+            "the record does not contain the events of this time"
+        }
         () => "the recorded events cannot tell whether the threads slept or waited",
     }
 }

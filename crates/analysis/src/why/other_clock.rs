@@ -1,8 +1,9 @@
-//! The side of a pong whose clock is not the clock of the ping.
+//! Recordings in other clocks than the ping's: of the pong, and of the host of the guests in which the ends run.
 //!
 //! The pong's times are converted to the clock of the ping by one line (offset and drift) of those that the times of the
-//! messages permit, and its threads and CPUs get ids that no thread and no CPU of the ping's host has. After that, all
-//! events are those of one host. What depends on the choice of the line is found by converting with other lines too.
+//! messages permit, and the host's times by one of those that readings of both clocks permit. Threads and CPUs of the pong and
+//! of the host get ids that no thread and no CPU of the ping's machine has. After that, all events are those of one machine.
+//! What depends on the choice of the lines is found by converting with other lines too.
 
 use crate::clocks::{Clocks, Legs, OWN};
 use crate::why::stamps::Stamps;
@@ -10,13 +11,54 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tailbound_document::OtherClock;
 use tailbound_model::{CounterSeries, CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches};
+use tailbound_record::bounds_of_readings;
 use tailbound_stats::{ClockBounds, ClockLine};
 
-/// Distance of the ids of the pong's threads from the kernel's, if the pong has another clock. The kernel gives no id above
-/// 4,194,304 (PID_MAX_LIMIT).
+/// Distance of the ids of a machine's threads from those of the machine before. The kernel gives no id above 4,194,304
+/// (PID_MAX_LIMIT).
 const THREADS: i32 = 1 << 24;
-/// Distance of the numbers of the pong's CPUs from the kernel's, which has at most 8,192 CPUs (NR_CPUS).
+/// Distance of the numbers of a machine's CPUs from those of the machine before. A kernel has at most 8,192 CPUs (NR_CPUS).
 const CPUS: u32 = 1 << 16;
+
+/// A machine whose events were recorded, if the machines have different clocks. With one clock, all threads and CPUs are those
+/// of the ping's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Machine {
+    Ping,
+    Pong,
+    /// The host of the guests in which the ends run.
+    Host,
+}
+
+impl Machine {
+    /// The id that stands for a thread of this machine. The idle thread and threads without an id keep theirs.
+    pub fn thread(self, thread: i32) -> i32 {
+        if thread > 0 { thread + THREADS * self as i32 } else { thread }
+    }
+
+    /// The number that stands for a CPU of this machine.
+    pub fn cpu(self, cpu: u32) -> u32 {
+        cpu + CPUS * self as u32
+    }
+
+    /// The machine that has the CPU for which this number stands.
+    pub fn of_cpu(cpu: u32) -> Machine {
+        match cpu / CPUS {
+            0 => Machine::Ping,
+            1 => Machine::Pong,
+            _ => Machine::Host,
+        }
+    }
+
+    /// The machine that has the thread for which this id stands.
+    pub fn of_thread(thread: i32) -> Machine {
+        match thread.max(0) / THREADS {
+            0 => Machine::Ping,
+            1 => Machine::Pong,
+            _ => Machine::Host,
+        }
+    }
+}
 
 /// How the times of the pong of a trial relate to those of the ping.
 #[derive(Debug)]
@@ -29,11 +71,58 @@ pub(crate) enum Pong {
     NotFollowed(String),
 }
 
+/// The lines with which the times of the pong and of the host of guests are converted; `None` if nothing is converted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lines {
+    pub pong: Option<ClockLine>,
+    pub host: Option<ClockLine>,
+}
+
+impl Lines {
+    /// The lines in the middle of what is possible.
+    pub fn middle(pong: &Pong, host: Option<&ClockBounds>) -> Lines {
+        Lines { pong: pong.bounds().map(ClockBounds::middle), host: host.map(ClockBounds::middle) }
+    }
+
+    /// The lines at the borders of what is possible at these times, ns, each of the pong with each of the host.
+    pub fn extremes(pong: &Pong, host: Option<&ClockBounds>, times_ns: &[i64]) -> Vec<Lines> {
+        let of = |bounds: Option<&ClockBounds>| match bounds {
+            Some(bounds) => bounds.extremes(times_ns.iter().copied()).into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let of_host: Vec<Option<ClockLine>> = of(host);
+        let each =
+            of(pong.bounds()).into_iter().flat_map(|pong| of_host.iter().map(move |host| Lines { pong, host: *host }));
+        each.filter(|lines| lines.pong.is_some() || lines.host.is_some()).collect()
+    }
+}
+
 /// Events and times of a trial, all in the clock of the ping.
 pub(crate) struct View<'a> {
     pub seen: Cow<'a, [Switches]>,
     /// Times of the messages, by row number.
     pub messages: Cow<'a, BTreeMap<u64, Stamps>>,
+}
+
+impl<'a> View<'a> {
+    /// All events and times in the clock of the ping, if the others are converted with these lines.
+    pub fn of(lines: &Lines, seen: &'a [Switches], messages: &'a BTreeMap<u64, Stamps>) -> View<'a> {
+        let one = |s: &Switches| match (lines.pong, lines.host) {
+            (_, Some(line)) if s.host.is_some() => converted(s, Machine::Host, &line),
+            (Some(line), _) if !is_of_ping(s) => converted(s, Machine::Pong, &line),
+            _ => s.clone(),
+        };
+        let is_any = lines.pong.is_some() || lines.host.is_some();
+        let seen = if is_any { seen.iter().map(one).collect() } else { seen.into() };
+        let Some(line) = lines.pong else { return View { seen, messages: Cow::Borrowed(messages) } };
+        let echoed = |stamps: &Stamps| Stamps {
+            echo: stamps.echo.map(|times| times.map(|at| line.at_a_ns(at))),
+            receivers: [stamps.receivers[0].map(|thread| Machine::Pong.thread(thread)), stamps.receivers[1]],
+            ..*stamps
+        };
+        let messages = messages.iter().map(|(row, stamps)| (*row, echoed(stamps))).collect();
+        View { seen, messages: Cow::Owned(messages) }
+    }
 }
 
 impl Pong {
@@ -54,7 +143,7 @@ impl Pong {
             }
         };
         let without = "no events were recorded at the pong".to_owned();
-        match seen.iter().find(|s| !is_of_ping(s)).map(|s| &s.scope) {
+        match seen.iter().find(|s| !is_of_ping(s) && s.host.is_none()).map(|s| &s.scope) {
             None | Some(SwitchScope::Off) => Pong::NotFollowed(without),
             Some(SwitchScope::Nothing(why)) => Pong::NotFollowed(format!("{without}: {why}")),
             Some(_) => Pong::Bounded(bounds),
@@ -66,39 +155,18 @@ impl Pong {
         !matches!(self, Pong::NotFollowed(_))
     }
 
-    /// The line with which the pong's times are converted; `None` if nothing is converted.
-    pub fn middle(&self) -> Option<ClockLine> {
+    fn bounds(&self) -> Option<&ClockBounds> {
         match self {
-            Pong::Bounded(bounds) => Some(bounds.middle()),
+            Pong::Bounded(bounds) => Some(bounds),
             _ => None,
         }
-    }
-
-    /// The lines at the borders of what is possible at these times, ns.
-    pub fn extremes(&self, at_ns: impl Iterator<Item = i64>) -> Vec<ClockLine> {
-        match self {
-            Pong::Bounded(bounds) => bounds.extremes(at_ns),
-            _ => Vec::new(),
-        }
-    }
-
-    /// All events and times in the clock of the ping, if those of the pong are converted with this line.
-    pub fn view<'a>(line: Option<&ClockLine>, seen: &'a [Switches], messages: &'a BTreeMap<u64, Stamps>) -> View<'a> {
-        let Some(line) = line else { return View { seen: seen.into(), messages: Cow::Borrowed(messages) } };
-        let one = |s: &Switches| if is_of_ping(s) { s.clone() } else { converted(s, line) };
-        let echoed = |stamps: &Stamps| Stamps {
-            echo: stamps.echo.map(|times| times.map(|at| line.at_a_ns(at))),
-            receivers: [stamps.receivers[0].map(id_of_pong), stamps.receivers[1]],
-            ..*stamps
-        };
-        let messages = messages.iter().map(|(row, stamps)| (*row, echoed(stamps))).collect();
-        View { seen: seen.iter().map(one).collect(), messages: Cow::Owned(messages) }
     }
 
     /// Smallest and largest time by which an event of the pong that is shown between two times can have been later than
     /// shown, ns; `None` if nothing is converted.
     pub fn shift_ns(&self, (from_ns, to_ns): (i64, i64)) -> Option<[i64; 2]> {
-        let (Pong::Bounded(bounds), Some(line)) = (self, self.middle()) else { return None };
+        let bounds = self.bounds()?;
+        let line = bounds.middle();
         let one = |at_ns: i64| {
             let at_pong_ns = line.at_b_ns(at_ns);
             bounds.at_a_ns(at_pong_ns).map(|at| at.wrapping_sub(at_ns))
@@ -118,71 +186,70 @@ impl Pong {
     }
 }
 
+/// Bounds of the difference between the clocks of the ping and of the host of the guests in which the ends run; `None` if the host
+/// was not recorded, or if there are no bounds.
+pub(crate) fn host_clock(seen: &[Switches]) -> Option<ClockBounds> {
+    bounds_of_readings(&seen.iter().find_map(|s| s.host.as_ref())?.ping_clock).ok()
+}
+
 /// Whether the agent of the ping recorded these events.
 pub(crate) fn is_of_ping(seen: &Switches) -> bool {
     seen.ends.iter().any(|end| end == OWN)
 }
 
-/// The id that stands for a thread of the pong. The idle thread and threads without an id keep theirs.
-pub(crate) fn id_of_pong(thread: i32) -> i32 {
-    if thread > 0 { thread + THREADS } else { thread }
-}
-
-/// The number that stands for a CPU of the pong's host.
-pub(crate) fn cpu_of_pong(cpu: u32) -> u32 {
-    cpu + CPUS
-}
-
-/// The kernel's id of a thread of either end.
+/// The kernel's id of a thread.
 pub(crate) fn kernel_id(thread: i32) -> i32 {
-    if thread > THREADS { thread - THREADS } else { thread }
+    if thread > 0 { thread % THREADS } else { thread }
 }
 
-/// The kernel's number of a CPU of either end.
+/// The kernel's number of a CPU.
 pub(crate) fn kernel_cpu(cpu: u32) -> u32 {
-    if cpu >= CPUS { cpu - CPUS } else { cpu }
+    cpu % CPUS
 }
 
-/// The events of the pong in the clock of the ping, with the ids that stand for its threads and CPUs.
-fn converted(seen: &Switches, line: &ClockLine) -> Switches {
+/// The events of a machine in the clock of the ping, with the ids that stand for its threads and CPUs.
+fn converted(seen: &Switches, machine: Machine, line: &ClockLine) -> Switches {
     let mut seen = seen.clone();
     seen.convert_times(|at_ns| line.at_a_ns(at_ns));
     if let SwitchScope::Cpus(cpus) = &mut seen.scope {
-        *cpus = CpuList(cpus.0.iter().copied().map(cpu_of_pong).collect());
+        *cpus = CpuList(cpus.0.iter().copied().map(|cpu| machine.cpu(cpu)).collect());
     }
-    seen.events.iter_mut().chain(seen.away.iter_mut().map(|away| &mut away.event)).for_each(of_pong);
-    seen.tasks = seen.tasks.into_iter().map(|(thread, task)| (id_of_pong(thread), task)).collect();
+    seen.events
+        .iter_mut()
+        .chain(seen.away.iter_mut().map(|away| &mut away.event))
+        .for_each(|event| convert_ids(event, machine));
+    seen.tasks = seen.tasks.into_iter().map(|(thread, task)| (machine.thread(thread), task)).collect();
     for series in &mut seen.counters {
         if let Some(thread) = series.of.strip_prefix("thread ").and_then(|id| id.parse().ok()) {
-            series.of = format!("thread {}", id_of_pong(thread));
+            series.of = format!("thread {}", machine.thread(thread));
         } else if let Some(cpu) = series.of.strip_prefix("cpu ").and_then(|cpu| cpu.parse::<u32>().ok()) {
-            series.of = CounterSeries::of_cpu(cpu_of_pong(cpu));
+            series.of = CounterSeries::of_cpu(machine.cpu(cpu));
         }
     }
     if let Some(packets) = &mut seen.packets {
         for hop in packets.hops.iter_mut().chain(&mut packets.drops) {
-            (hop.cpu, hop.thread) = (cpu_of_pong(hop.cpu), id_of_pong(hop.thread));
+            (hop.cpu, hop.thread) = (machine.cpu(hop.cpu), machine.thread(hop.thread));
         }
-        packets.reads.iter_mut().for_each(|read| read.thread = id_of_pong(read.thread));
+        packets.reads.iter_mut().for_each(|read| read.thread = machine.thread(read.thread));
     }
     seen
 }
 
-/// Changes the ids of an event of the pong's host.
-fn of_pong(event: &mut SwitchEvent) {
-    event.cpu = cpu_of_pong(event.cpu);
+/// Changes the ids of an event of a machine.
+fn convert_ids(event: &mut SwitchEvent, machine: Machine) {
+    event.cpu = machine.cpu(event.cpu);
     match &mut event.what {
         SwitchKind::Switch { out: one, into: two, .. } | SwitchKind::Wake { thread: one, by: two, .. } => {
-            (*one, *two) = (id_of_pong(*one), id_of_pong(*two));
+            (*one, *two) = (machine.thread(*one), machine.thread(*two));
         }
         SwitchKind::In(thread)
         | SwitchKind::Out { thread, .. }
         | SwitchKind::PageFault { thread, .. }
         | SwitchKind::FairServer { thread }
         | SwitchKind::Limited { thread, .. } => {
-            *thread = id_of_pong(*thread);
+            *thread = machine.thread(*thread);
         }
-        SwitchKind::Moved { thread, to } => (*thread, *to) = (id_of_pong(*thread), cpu_of_pong(*to)),
+        SwitchKind::Moved { thread, to } => (*thread, *to) = (machine.thread(*thread), machine.cpu(*to)),
         SwitchKind::Interrupted { .. } => {}
     }
 }

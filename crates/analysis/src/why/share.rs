@@ -35,8 +35,8 @@ pub(crate) struct Circumstances<'a> {
     pub seen: &'a [Switches],
     /// Begin and end of the incidents of the trial, monotonic ns.
     pub incidents: &'a [(i64, i64)],
-    /// The guest in which an end runs, if its threads on the host are recorded.
-    pub guest: Option<&'a Guest>,
+    /// The guests in which ends run, if their threads on the host are recorded.
+    pub guests: &'a [Guest],
 }
 
 impl<'a> Circumstances<'a> {

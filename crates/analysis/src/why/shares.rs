@@ -2,9 +2,9 @@
 
 use crate::why::carriers;
 use crate::why::course::{Doing, Piece};
-use crate::why::guest::{Kept, without};
+use crate::why::guest::{Guest, Kept, in_turn, without};
 use crate::why::interruptions::{divide, interrupted};
-use crate::why::other_clock::kernel_cpu;
+use crate::why::other_clock::Machine;
 use crate::why::share::{Circumstances, Key, Share, key, whole};
 use crate::why::steal::divided;
 use crate::why::timeline::{Idle, Timeline};
@@ -39,7 +39,8 @@ fn kept(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(Kept,
     // A kernel thread that waits has work: packets that come later wait for it, whatever kept them before.
     add(&mut all, &carriers, |kept| of_carrier(piece, kept, timeline, known));
     all.retain(|(kept, found)| !found.is_empty() || still.contains(kept));
-    add(&mut all, &known.guest.map(|guest| guest.kept(piece, timeline)).unwrap_or_default(), of_host);
+    let of_guests = known.guests.iter().flat_map(|guest| guest.kept(piece, timeline));
+    add(&mut all, &in_turn(of_guests.collect()), of_host);
     // What remains of the waits of kernel threads has no known cause.
     add(&mut all, &carriers, |_| Vec::new());
     all
@@ -54,13 +55,17 @@ fn add(all: &mut Vec<(Kept, Vec<Share>)>, spans: &[Kept], causes: impl Fn(Kept) 
 
 /// The times in which the virtual CPU stood still for which a thread of the guest's kernel waited.
 fn still(piece: &Piece, kept: &Kept, timeline: &Timeline, known: &Circumstances) -> Vec<Kept> {
-    let (Some(guest), Idle::Ready { cpu, .. }) = (known.guest, kept.idle) else { return Vec::new() };
-    if (kernel_cpu(cpu) != cpu) != (guest.end == "pong") {
-        return Vec::new();
-    }
+    let Idle::Ready { cpu, .. } = kept.idle else { return Vec::new() };
+    let end = match Machine::of_cpu(cpu) {
+        Machine::Ping => "ping",
+        Machine::Pong => "pong",
+        Machine::Host => return Vec::new(),
+    };
+    let Some(guest) = known.guests.iter().find(|guest| guest.is_of(end)) else { return Vec::new() };
+    let end = if guest.is_of(piece.end) { piece.end } else { end };
     let evidence = kept.evidence;
     let what = Doing::Waited { cpu, evidence, limited: None };
-    let waited = Piece { from_ns: kept.from_ns, to_ns: kept.to_ns, end: guest.end, what, ..*piece };
+    let waited = Piece { from_ns: kept.from_ns, to_ns: kept.to_ns, end, what, ..*piece };
     let of_cpu = guest.kept(&waited, timeline).into_iter();
     of_cpu.map(|still| Kept { evidence: still.evidence.max(evidence), ..still }).collect()
 }
@@ -68,17 +73,21 @@ fn still(piece: &Piece, kept: &Kept, timeline: &Timeline, known: &Circumstances)
 /// The causes of a time in which a thread of the host kept the guest of an end from working.
 fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let Kept { from_ns, to_ns, thread, idle, evidence } = kept;
-    let end = known.guest.map_or(piece.end, |guest| guest.end);
+    let guest = known.guests.iter().find(|guest| guest.has(thread));
+    let others = guest.filter(|guest| !guest.is_of(piece.end)).and_then(|guest| guest.ends.first());
+    let end = others.copied().unwrap_or(piece.end);
     let part = Piece { from_ns, to_ns, end, thread, ..*piece };
     let mut shares = Vec::new();
-    let hypervisor = known.guest.map(|guest| guest.hypervisor());
+    let hypervisor = guest.map(Guest::hypervisor);
+    // All threads of the process stand still.
+    let all = Piece { thread: 0, ..part };
     match idle {
         Idle::Ready { cpu, limit } => {
             let limited = limit.map(|limit| Limited { limit, until_ns: timeline.freed(cpu, from_ns, to_ns) });
             of_part(&Piece { what: Doing::Waited { cpu, evidence, limited }, ..part }, timeline, known, &mut shares);
         }
-        Idle::Stopped => shares.push(whole(&part, CauseWord::Stopped, None, hypervisor, evidence)),
-        Idle::Frozen => shares.push(whole(&part, CauseWord::Frozen, None, hypervisor, evidence)),
+        Idle::Stopped => shares.push(whole(&all, CauseWord::Stopped, None, hypervisor, evidence)),
+        Idle::Frozen => shares.push(whole(&all, CauseWord::Frozen, None, hypervisor, evidence)),
     }
     // What had the CPU is no better known than that the message waited for this thread.
     shares.iter_mut().for_each(|share| share.evidence = share.evidence.max(evidence));
@@ -306,8 +315,8 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 mod tests {
     use super::*;
     use crate::why::guest::Guest;
-    use crate::why::other_clock::{cpu_of_pong, id_of_pong};
-    use crate::why::threads::{Kernel, Threads};
+    use crate::why::kernels::Kernel;
+    use crate::why::threads::Threads;
     use std::collections::BTreeMap;
     use tailbound_model::{
         Counter, CounterMove, CounterSeries, CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope,
@@ -335,7 +344,7 @@ mod tests {
         let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
         let mut shares = Vec::new();
         let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
         ran(&piece, (1, CauseWord::OwnWork), &timeline, &known, &mut shares);
         let mut sums: BTreeMap<CauseWord, (i64, i64)> = BTreeMap::new();
         for share in shares {
@@ -392,8 +401,8 @@ mod tests {
         let scope = SwitchScope::Cpus(CpuList::one(1));
         let seen = [Switches { scope, wakes: true, events, tasks, ..Switches::default() }];
         let kernel = Kernel { is_real_time: true, has_irq_threads: true, is_one: true, ..Kernel::default() };
-        let threads = Threads::of_tasks(&seen).of_kernels([kernel; 2]);
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let threads = Threads::of_tasks(&seen).of_kernels([kernel; 3]);
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
         let what = Doing::SleptForMessage(Some(SleepState::Interruptible));
         let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: THREAD, what };
         let found = shares(&piece, &Timeline::of(&seen, (0, 1_000)), &known);
@@ -413,13 +422,13 @@ mod tests {
     /// 370 to 450.
     #[test]
     fn of_a_guest_its_virtual_cpu_comes_first_then_its_kernel_and_then_the_packets_on_the_host() {
-        let [carrier, receiver, hog] = [30, 20, 40].map(id_of_pong);
+        let [carrier, receiver, hog] = [30, 20, 40].map(|thread| Machine::Pong.thread(thread));
         let (qemu, vcpu, other) = (50, 51, 60);
         let event = |at_ns, cpu, what| SwitchEvent { at_ns, cpu, what };
         let switch = |out, into, preempted, state| SwitchKind::Switch { out, into, preempted, state, limit: None };
         let wake = |thread, by, packet| SwitchKind::Wake { thread, by, interrupt: true, packet, limit: None };
         let asleep = Some(SleepState::Interruptible);
-        let cpu = cpu_of_pong(1);
+        let cpu = Machine::Pong.cpu(1);
         let in_guest = vec![
             event(40, cpu, switch(carrier, hog, false, asleep)),
             event(300, cpu, wake(carrier, hog, false)),
@@ -451,10 +460,15 @@ mod tests {
             of("pong", CpuList::one(cpu), in_guest, &[(carrier, "irq/25-eth0", true), (hog, "hog", false)]),
         ];
         let kernel = Kernel { has_irq_threads: true, is_one: true, ..Kernel::default() };
-        let threads = Threads::of_tasks(&seen).of_kernels([kernel; 2]);
-        let guest =
-            Guest { end: "pong", name: "g".into(), others: vec![qemu], vcpus: [(1, vcpu)].into(), ..Guest::default() };
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: Some(&guest) };
+        let threads = Threads::of_tasks(&seen).of_kernels([kernel; 3]);
+        let guest = Guest {
+            ends: vec!["pong"],
+            name: "g".into(),
+            others: vec![qemu],
+            vcpus: [(1, vcpu)].into(),
+            ..Guest::default()
+        };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[guest] };
         let what = Doing::SleptForMessage(asleep);
         let piece = Piece { from_ns: 100, to_ns: 650, leg: Metric::Out, end: "pong", thread: receiver, what };
         let found = shares(&piece, &Timeline::of(&seen, (0, 1_000)), &known);

@@ -73,7 +73,7 @@ mod tests {
         };
         let seen = [Switches { ends: vec!["pong".into()], counters: vec![series], ..Switches::default() }];
         let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
         let span = (from_ms * MS, to_ms * MS);
         assert_eq!(stolen(("pong", 0), span, &known), None, "the counter of another CPU");
         assert_eq!(stolen(("ping", 1), span, &known), None, "the counter of another host");

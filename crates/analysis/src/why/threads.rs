@@ -1,7 +1,8 @@
 //! The threads of a trial: which belong to the ends, and who the other threads are.
 
 use crate::clocks::OWN;
-use crate::why::other_clock::{Pong, cpu_of_pong, id_of_pong, kernel_cpu, kernel_id};
+use crate::why::kernels::Kernel;
+use crate::why::other_clock::{Machine, Pong, kernel_id};
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, CausedBy, Thread, ThreadReport};
 use tailbound_model::{CpuList, Policy, Switches, Task};
@@ -25,22 +26,8 @@ pub(crate) struct Threads<'a> {
     /// Names of threads that say more than the kernel's.
     names: BTreeMap<i32, String>,
     poll: bool,
-    /// Kernels of the ping end and of the pong end.
-    kernels: [Kernel; 2],
-}
-
-/// How the kernel of an end handles threads and interrupts.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Kernel {
-    /// Whether it stops the real-time threads of a CPU that use too much time.
-    pub throttles: bool,
-    /// Whether it is a real-time kernel, which runs soft interrupts and timers of time-sharing threads in threads.
-    pub is_real_time: bool,
-    /// Whether all interrupts have threads: on a real-time kernel, and on another one with the parameter `threadirqs`.
-    pub has_irq_threads: bool,
-    /// Whether the other end is on the same machine, so that no other machine can have had a message. A guest whose threads on
-    /// the host are recorded is on the machine of the host.
-    pub is_one: bool,
+    /// Kernels of the ping end, of the pong end, and of the host of the guests in which they run.
+    kernels: [Kernel; 3],
 }
 
 impl<'a> Threads<'a> {
@@ -52,7 +39,8 @@ impl<'a> Threads<'a> {
         let mut threads = Threads::of_tasks(seen);
         for p in of_trial.filter(|t| pong.is_followed() || of_ping(t)) {
             let apart = matches!(pong, Pong::Bounded(_)) && !of_ping(p);
-            let id = |tid: i32| if apart { id_of_pong(tid) } else { tid };
+            let machine = if apart { Machine::Pong } else { Machine::Ping };
+            let id = |tid: i32| machine.thread(tid);
             let end = match p.ends.as_slice() {
                 [end] if end == OWN => Some("ping"),
                 [end] if end == "pong" => Some("pong"),
@@ -61,7 +49,7 @@ impl<'a> Threads<'a> {
             for t in p.before.iter().chain(&p.after) {
                 threads.ends.insert(id(t.tid), (p, t, id(p.pid)));
                 let cpus = t.cpus.parse::<CpuList>().unwrap_or_default().0.into_iter();
-                for cpu in cpus.map(|cpu| if apart { cpu_of_pong(cpu) } else { cpu }) {
+                for cpu in cpus.map(|cpu| machine.cpu(cpu)) {
                     threads.cpus.entry(cpu).and_modify(|only| *only = only.filter(|e| Some(*e) == end)).or_insert(end);
                 }
             }
@@ -70,8 +58,8 @@ impl<'a> Threads<'a> {
     }
 
     /// The same threads; those with these ids have these names.
-    pub fn with_names(self, names: &BTreeMap<i32, String>) -> Threads<'a> {
-        Threads { names: names.clone(), ..self }
+    pub fn with_names(self, names: BTreeMap<i32, String>) -> Threads<'a> {
+        Threads { names, ..self }
     }
 
     /// The same threads; `poll`: whether those that receive messages poll, and do not sleep until a message comes.
@@ -84,14 +72,15 @@ impl<'a> Threads<'a> {
         self.poll
     }
 
-    /// The same threads, with what is known about the kernels of the ping end and of the pong end.
-    pub fn of_kernels(self, kernels: [Kernel; 2]) -> Threads<'a> {
+    /// The same threads, with what is known about the kernels of the ping end, of the pong end, and of the host of the guests in
+    /// which they run.
+    pub fn of_kernels(self, kernels: [Kernel; 3]) -> Threads<'a> {
         Threads { kernels, ..self }
     }
 
     /// The kernel that has this CPU. Without CPUs of a pong with another clock, the ends have the same kernel.
     pub fn kernel(&self, cpu: u32) -> Kernel {
-        self.kernels[usize::from(kernel_cpu(cpu) != cpu)]
+        self.kernels[Machine::of_cpu(cpu) as usize]
     }
 
     /// The end whose threads may run on this CPU, if no thread of the other end may.
@@ -180,7 +169,8 @@ impl<'a> Threads<'a> {
             () if own => CauseWord::Instrument,
             () => CauseWord::WaitedForCpu,
         };
-        let by = by(task.name.clone(), task.policy.map(|p| p.to_string()));
+        let name = self.names.get(&tid).unwrap_or(&task.name);
+        let by = by(name.clone(), task.policy.map(|p| p.to_string()));
         (word, CausedBy { process: task.process.clone(), ..by })
     }
 }
@@ -200,9 +190,10 @@ mod tests {
 
     #[test]
     fn each_cpu_has_the_kernel_of_its_end() {
-        let kernels = [Kernel { throttles: true, ..Kernel::default() }, Kernel::default()];
+        let kernels = [true, false, true].map(|throttles| Kernel { throttles, ..Kernel::default() });
         let threads = Threads::of_tasks(&[]).of_kernels(kernels);
-        assert_eq!([1, cpu_of_pong(1)].map(|cpu| threads.kernel(cpu).throttles), [true, false]);
+        let cpus = [Machine::Ping, Machine::Pong, Machine::Host].map(|machine| machine.cpu(1));
+        assert_eq!(cpus.map(|cpu| threads.kernel(cpu).throttles), [true, false, true]);
     }
 
     #[test]

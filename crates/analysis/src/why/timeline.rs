@@ -1,6 +1,7 @@
 //! Timeline of which thread ran on which CPU at which time, from the context switches that the agents of a trial
 //! recorded.
 
+use crate::why::away::away;
 use crate::why::hops::Hops;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
@@ -117,16 +118,20 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// Builds the timeline of one time span, from `begin` to `end`, whose events were requested from all agents.
     pub fn of(seen: &[Switches], (begin_ns, end_ns): (i64, i64)) -> Timeline {
-        let wakes_seen = seen.iter().all(|s| s.wakes);
-        let gaps = seen.iter().flat_map(|s| &s.gaps).copied().filter(|(from, to)| *from < end_ns && begin_ns < *to);
+        let span = (begin_ns, end_ns);
+        // The host of guests adds to what the agents saw. What it saw in a part of the time only is left out.
+        let seen = || seen.iter().filter(|s| s.host.is_none() || is_whole(s, span));
+        let of_ends = || seen().filter(|s| s.host.is_none());
+        let wakes_seen = of_ends().all(|s| s.wakes);
+        let gaps = seen().flat_map(|s| &s.gaps).copied().filter(|(from, to)| *from < end_ns && begin_ns < *to);
         let by_bpf = |s: &Switches| s.recorder.as_ref().is_some_and(|r| r.by == RecordedBy::Bpf);
-        let packets_seen = seen.iter().all(by_bpf);
+        let packets_seen = of_ends().all(by_bpf);
         let gaps = gaps.collect();
-        let hops = Hops::of(seen, (begin_ns, end_ns));
+        let hops = Hops::of(seen(), span);
         let mut timeline = Timeline { begin_ns, end_ns, gaps, wakes_seen, packets_seen, hops, ..Timeline::default() };
         let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
-        for seen in seen {
+        for seen in seen() {
             let waits = seen.wakes || matches!(seen.scope, SwitchScope::Cpus(_));
             timeline.waits_seen.extend(seen.ends.iter().filter(|_| waits).cloned());
             // Two agents that record the same CPU see the same events of this CPU, but wake-ups, moves and page faults of
@@ -144,7 +149,7 @@ impl Timeline {
         }
         events.sort_by_key(|e| e.at_ns);
         events.into_iter().for_each(|event| timeline.push(event));
-        seen.iter().flat_map(|s| away(s, begin_ns)).for_each(|event| timeline.was_away(event));
+        seen().flat_map(|s| away(s, begin_ns)).for_each(|event| timeline.was_away(event));
         timeline
     }
 
@@ -546,29 +551,10 @@ impl Timeline {
     }
 }
 
-/// The events since which threads had no CPU at the time `at_ns`, which lies in a requested time span of an agent.
-fn away(seen: &Switches, at_ns: i64) -> Vec<SwitchEvent> {
-    let Some((begin_ns, _)) = seen.windows.iter().find(|(begin, end)| (*begin..=*end).contains(&at_ns)) else {
-        return Vec::new();
-    };
-    let first = seen.events.partition_point(|e| e.at_ns < *begin_ns);
-    let between = || seen.events[first..].iter().take_while(|e| e.at_ns < at_ns);
-    let changes = |thread: i32| {
-        move |e: &SwitchEvent| match e.what {
-            SwitchKind::Switch { out, into, .. } => [out, into].contains(&thread),
-            SwitchKind::In(one) | SwitchKind::Out { thread: one, .. } | SwitchKind::Wake { thread: one, .. } => {
-                one == thread
-            }
-            _ => false,
-        }
-    };
-    let thread_of = |event: &SwitchEvent| match event.what {
-        SwitchKind::Switch { out, .. } => out,
-        SwitchKind::Out { thread, .. } | SwitchKind::Wake { thread, .. } => thread,
-        _ => 0,
-    };
-    let of_span = seen.away.iter().filter(|away| away.until_ns == *begin_ns).map(|away| away.event);
-    of_span.filter(|event| !between().any(|e| changes(thread_of(event))(e))).collect()
+/// Whether all events of a time span were recorded.
+fn is_whole(seen: &Switches, (begin_ns, end_ns): (i64, i64)) -> bool {
+    let overlaps = |(from, to): &(i64, i64)| *from < end_ns && begin_ns < *to;
+    seen.windows.iter().any(|(from, to)| *from <= begin_ns && end_ns <= *to) && !seen.gaps.iter().any(overlaps)
 }
 
 /// Whether an event belongs to a measured thread, and not to the CPU on which it was recorded.

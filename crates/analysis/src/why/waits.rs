@@ -151,7 +151,8 @@ pub(crate) fn hidden_page_fault(part: &Piece, timeline: &Timeline, known: &Circu
 mod tests {
     use super::*;
     use crate::why::course::Doing;
-    use crate::why::threads::{Kernel, Threads};
+    use crate::why::kernels::Kernel;
+    use crate::why::threads::Threads;
     use tailbound_model::{
         Attribution, Counter, CounterSeries, CpuList, Metric, RecordedBy, Recorder, SwitchEvent, SwitchKind,
         SwitchScope, Switches, Task,
@@ -182,7 +183,7 @@ mod tests {
         let seen = [Switches { ends, scope, wakes: true, windows, events, counters, ..Switches::default() }];
         let timeline = Timeline::of(&seen, window);
         let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
         let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
         let part = Piece { from_ns: 200, to_ns: came, leg: Metric::Turnaround, end: "pong", thread: 20, what };
         let mut found = Vec::new();
@@ -208,8 +209,8 @@ mod tests {
         let windows = vec![(0, 1000)];
         let seen = [Switches { scope, wakes: true, windows, events, tasks, recorder, ..Switches::default() }];
         let timeline = Timeline::of(&seen, (0, 1000));
-        let threads = Threads::of_tasks(&seen).of_kernels([Kernel { throttles, ..Kernel::default() }; 2]);
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let threads = Threads::of_tasks(&seen).of_kernels([Kernel { throttles, ..Kernel::default() }; 3]);
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
         let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
         let part = Piece { from_ns: 200, to_ns: 900, leg: Metric::Turnaround, end: "pong", thread: waits, what };
         let mut found = Vec::new();
@@ -293,7 +294,7 @@ mod tests {
         let counters = vec![CounterSeries { counter, of, moves, longest_step_ns: 150, complete_from_ns: None }];
         let seen = [Switches { ends: vec!["pong".into()], counters, ..Switches::default() }];
         let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guest: None };
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
         let shares_of = |from_ns, to_ns| {
             let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
             let part = Piece { from_ns, to_ns, leg: Metric::Turnaround, end: "pong", thread: 20, what };

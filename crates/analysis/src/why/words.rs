@@ -50,6 +50,10 @@ pub(crate) fn text(incident: &IncidentReport, slot_0_ns: Option<i64>) -> String 
     if let Some(clock) = incident.other_clock.as_ref().filter(|_| excess && incident.ledger.is_some()) {
         text.push_str(&other_clock(clock));
     }
+    if let Some(ns) = incident.host_clock_width_ns.filter(|_| excess && incident.ledger.is_some()) {
+        let width = time(ns as f64);
+        text.push_str(&format!(" The host of the guests has another clock, which is known to within {width}."));
+    }
     text.trim_end().to_owned()
 }
 
@@ -75,7 +79,7 @@ fn ledger(incident: &IncidentReport, entries: &[LedgerEntry]) -> String {
     let share = |ns: i64| format!("{:.0} %", 100.0 * ns as f64 / incident.excess_ns.max(1) as f64);
     let is_large = |ns: i64| ns * 50 >= incident.excess_ns;
     // Between two clocks, an entry can be a range although its events were seen.
-    let between = incident.other_clock.is_some();
+    let between = incident.other_clock.is_some() || incident.host_clock_width_ns.is_some();
     let is_bound = |e: &LedgerEntry| {
         (between || matches!(e.evidence, Evidence::AtMost | Evidence::Counted)) && is_large(e.ns_high)
     };

@@ -25,6 +25,6 @@ mod tracer;
 mod watch;
 mod windows;
 
-pub use opening::{Wanted, online_cpus};
+pub use opening::{Wanted, cpus_to_watch, online_cpus};
 pub use tracer::TRACER_FILE;
 pub use watch::SwitchWatch;

@@ -29,8 +29,8 @@ pub struct Wanted<'a> {
     pub level: Attribution,
     /// The tracer's shared object; `None` if this installation has none.
     pub tracer: Option<&'a Path>,
-    /// Process whose messages are followed at the level `packets`.
-    pub process: i32,
+    /// Process whose messages are followed at the level `packets`; `None` = no messages are followed.
+    pub process: Option<i32>,
 }
 
 /// Open ring buffers, and what they record.
@@ -56,11 +56,15 @@ pub(super) fn open(threads: &[i32], cpus: &CpuList, wanted: &Wanted) -> Opened {
     let must_be_cheap = wanted.level == Attribution::Auto;
     let mut why_not = match Opened::by_tracer(cpus, wanted.tracer) {
         Ok(opened) => match opened.measured(RecordedBy::Bpf, threads, cpus, must_be_cheap) {
-            Ok(opened) if wanted.level == Attribution::Packets => {
-                return opened.with_packets(threads, cpus, wanted.process);
+            Ok(opened) => {
+                return match wanted.process {
+                    Some(process) if wanted.level == Attribution::Packets => {
+                        opened.with_packets(threads, cpus, process)
+                    }
+                    Some(process) if must_be_cheap => opened.with_cheap_packets(threads, cpus, process),
+                    _ => opened,
+                };
             }
-            Ok(opened) if must_be_cheap => return opened.with_cheap_packets(threads, cpus, wanted.process),
-            Ok(opened) => return opened,
             Err(reason) => reason,
         },
         Err(problem) => problem.what,
@@ -305,6 +309,15 @@ fn machine(by: RecordedBy) -> Recorder {
 pub fn online_cpus() -> io::Result<CpuList> {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     online.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// With at most this many CPUs, all of them are watched.
+const FEW_CPUS: usize = 4;
+
+/// The CPUs to watch for threads that may run on `own`: on small machines all CPUs, so that a thread that another program
+/// moves is followed.
+pub fn cpus_to_watch(own: CpuList) -> CpuList {
+    online_cpus().ok().filter(|all| all.0.len() <= FEW_CPUS && all.0.is_superset(&own.0)).unwrap_or(own)
 }
 
 /// Opens a ring buffer for each online CPU: for context switches and interrupts on the CPUs in `cpus` with `bytes`

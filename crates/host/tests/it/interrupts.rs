@@ -56,7 +56,7 @@ pub fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<Switch
         println!("skipped: the tracer is not built (dev/tracer)");
         return None;
     }
-    let wanted = Wanted { level: Attribution::Machine, tracer: tracer.as_deref(), process: 0 };
+    let wanted = Wanted { level: Attribution::Machine, tracer: tracer.as_deref(), process: None };
     let watch = SwitchWatch::open(threads, cpus, &wanted);
     let recorder = watch.recorder().cloned();
     let has_it = recorder.as_ref().is_some_and(|r| r.level == Attribution::Machine && r.by == by);

@@ -39,7 +39,7 @@ fn pair() -> Option<(UdpSocket, UdpSocket)> {
 fn following() -> Option<SwitchWatch> {
     let tracer = tracer();
     let tid = own_tid();
-    let wanted = Wanted { level: Attribution::Packets, tracer: tracer.as_deref(), process: tid };
+    let wanted = Wanted { level: Attribution::Packets, tracer: tracer.as_deref(), process: Some(tid) };
     let watch = SwitchWatch::open(&[tid], &CpuList::one(last_cpu()), &wanted);
     let recorder = watch.recorder().cloned();
     let has_it = recorder.as_ref().is_some_and(|r| r.level == Attribution::Packets);

@@ -135,7 +135,7 @@ fn the_first_access_to_a_page_is_a_page_fault_without_privileges() {
     let open = |tid, cpus: &CpuList| {
         // SAFETY: this system call changes the user of the calling thread alone, which ends with this test.
         unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
-        let watch = SwitchWatch::open(&[tid], cpus, &Wanted { level: Attribution::Auto, tracer: None, process: 0 });
+        let watch = SwitchWatch::open(&[tid], cpus, &Wanted { level: Attribution::Auto, tracer: None, process: None });
         let permitted = watch.recorder().is_some();
         if !permitted {
             println!("skipped: kernel.perf_event_paranoid permits no perf events");

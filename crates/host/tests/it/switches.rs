@@ -7,7 +7,7 @@ use tailbound_host::switches::{SwitchWatch, Wanted};
 use tailbound_host::{allowed_cpus, monotonic_ns, scheduling};
 use tailbound_model::{Attribution, CpuList, SwitchKind, SwitchScope};
 
-const THREADS: Wanted = Wanted { level: Attribution::Threads, tracer: None, process: 0 };
+const THREADS: Wanted = Wanted { level: Attribution::Threads, tracer: None, process: None };
 
 /// Runs a thread that sleeps ten times for 20 ms on the last CPU. Returns the id of the thread, begin and end of every
 /// sleep in ns, and the [`SwitchWatch`] that recorded its context switches.

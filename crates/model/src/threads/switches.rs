@@ -45,6 +45,30 @@ pub struct Switches {
     /// Ways of the messages that the ends sent, if they were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<Packets>,
+    /// The host of the guests in which the ends run, if the controller recorded these events there; absent if the agent of an
+    /// end recorded them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostOfGuests>,
+}
+
+/// The host of the guests in which the ends run, on which the controller recorded events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostOfGuests {
+    /// Name of the host.
+    pub name: String,
+    /// Readings of the clock of the ping end, between readings of the clock of the host.
+    pub ping_clock: Vec<ClockReading>,
+}
+
+/// A reading of the clock of another machine, between two readings of the own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReading {
+    /// Monotonic time of the own clock before the other clock was read, ns.
+    pub before_ns: i64,
+    /// Monotonic time of the other clock, ns.
+    pub other_ns: i64,
+    /// Monotonic time of the own clock after the other clock was read, ns.
+    pub after_ns: i64,
 }
 
 impl Switches {
@@ -68,6 +92,9 @@ impl Switches {
             packets.windows.iter_mut().chain(&mut packets.gaps).for_each(both);
             packets.hops.iter_mut().chain(&mut packets.drops).for_each(|hop| hop.at_ns = to(hop.at_ns));
             packets.reads.iter_mut().for_each(|read| read.at_ns = to(read.at_ns));
+        }
+        for reading in self.host.iter_mut().flat_map(|host| &mut host.ping_clock) {
+            (reading.before_ns, reading.after_ns) = (to(reading.before_ns), to(reading.after_ns));
         }
     }
 }

@@ -50,6 +50,10 @@ impl<'a> TrialTrace<'a> {
                 Err(error) => trial.note(&format!("{error}; the trace has no threads of this file")),
             }
         }
+        if trial.seen.iter().any(|seen| seen.host.is_some()) {
+            trial.seen.retain(|seen| seen.host.is_none());
+            trial.note("the trace has nothing of what was recorded on the host of the guests, which has another clock");
+        }
         if !one_clock {
             let own = |ends: &[String]| ends.iter().any(|end| end == OWN);
             trial.seen.retain(|seen| own(&seen.ends));

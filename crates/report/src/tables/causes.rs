@@ -65,14 +65,17 @@ fn ratio(overhead: &Overhead) -> Option<String> {
 }
 
 fn recording(recording: &RecordingReport) -> String {
-    let ends = recording.ends.join(" and ");
+    let at = match recording.ends.join(" and ") {
+        ends if ends.is_empty() => "on the host of the guests".to_owned(),
+        ends => format!("at the {ends} end"),
+    };
     let events = match recording.level.as_str() {
         "machine" => "context switches, wake-ups and interrupts",
         "packets" => "context switches, wake-ups, interrupts and the ways of messages through the kernel",
         _ => "context switches, but no interrupts",
     };
     let by = if recording.by == "bpf" { "BPF" } else { "perf events" };
-    let mut text = format!("Recorded at the {ends} end: {events}, by {by}");
+    let mut text = format!("Recorded {at}: {events}, by {by}");
     if let (Some(cost), Some(unwatched)) = (recording.per_message_ns, recording.unwatched_ns) {
         let (cost, unwatched) = (time(cost.max(0) as f64), time(unwatched as f64));
         text.push_str(&format!(", which added {cost} to a round trip of {unwatched} between two threads of the agent"));

@@ -5,17 +5,8 @@ use nix::unistd::Pid;
 use std::os::fd::BorrowedFd;
 use tailbound_host::counters::CounterWatch;
 use tailbound_host::monotonic_ns;
-use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted, online_cpus};
+use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted, cpus_to_watch};
 use tailbound_model::{Attribution, CpuList, Recorder, Severity, SwitchScope, Switches, ThreadTable, Warning};
-
-/// With at most this many CPUs, all of them are watched.
-const FEW_CPUS: usize = 4;
-
-/// The CPUs to watch for threads that may run on `own`: on small machines all CPUs, so that a thread that another program
-/// moves is followed.
-fn watched_cpus(own: CpuList) -> CpuList {
-    online_cpus().ok().filter(|all| all.0.len() <= FEW_CPUS && all.0.is_superset(&own.0)).unwrap_or(own)
-}
 
 /// A measuring process whose thread switches are watched.
 pub(super) struct Watched {
@@ -53,11 +44,14 @@ impl Watched {
             return;
         }
         let threads: Vec<i32> = table.before.iter().map(|row| row.tid).collect();
-        let cpus = watched_cpus(CpuList(table.before.iter().flat_map(|row| row.cpus.0.iter().copied()).collect()));
+        let cpus = cpus_to_watch(CpuList(table.before.iter().flat_map(|row| row.cpus.0.iter().copied()).collect()));
         let tracer = tailbound_driver::search_directories().into_iter().map(|dir| dir.join(TRACER_FILE));
         let tracer = tracer.into_iter().find(|file| file.exists());
-        self.watch =
-            Some(SwitchWatch::open(&threads, &cpus, &Wanted { level, tracer: tracer.as_deref(), process: self.pid }));
+        self.watch = Some(SwitchWatch::open(
+            &threads,
+            &cpus,
+            &Wanted { level, tracer: tracer.as_deref(), process: Some(self.pid) },
+        ));
         self.cpus = cpus;
     }
 

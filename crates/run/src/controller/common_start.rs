@@ -2,19 +2,16 @@
 
 use super::agent::Agent;
 use super::agent_protocol::Lost;
+use super::clock_readings::readings;
 use super::trial_state::Part;
-use std::time::Duration;
-use tailbound_model::{Answer, Ask};
+use tailbound_model::ClockReading;
 use tailbound_record::ClockApart;
 use tailbound_wire::{Message, Role};
-use tokio::time::Instant;
 
 /// Number of readings of a clock on another host. The reading with the shortest round trip is used.
 const READINGS: usize = 5;
 /// Time until the start message has reached all ends and each end has fallen asleep once, ns.
 const LEAD_NS: i64 = 50_000_000;
-/// Longest time for an agent to read its clock and answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads the clocks of all senders. Returns the difference of each clock to the clock of the controller; if there is
 /// only one sender, the list is empty.
@@ -38,21 +35,10 @@ pub(super) async fn clocks(parts: &mut [Part], agents: &mut [(Vec<Role>, Agent)]
 /// Measures the difference of an agent's clock to the clock of the controller, from the shortest of several round
 /// trips.
 async fn difference(agent: &mut Agent) -> Result<ClockApart, Lost> {
-    let mut best: Option<ClockApart> = None;
-    for _ in 0..READINGS {
-        let before = tailbound_host::monotonic_ns();
-        agent.send(Message::Ask(Ask::Clock)).await?;
-        let answer = agent.message(Instant::now() + PATIENCE).await?;
-        let after = tailbound_host::monotonic_ns();
-        let Message::Answer(Answer::Clock(theirs)) = answer else {
-            return Err(Lost::unexpected(&answer, "its clock"));
-        };
-        let within_ns = (after - before) / 2 + 1;
-        if best.is_none_or(|b| within_ns < b.within_ns) {
-            best = Some(ClockApart { offset_ns: theirs - (before + after) / 2, within_ns });
-        }
-    }
-    best.ok_or(Lost::NoAnswer)
+    let readings = readings(agent, READINGS).await?;
+    let shortest = readings.iter().min_by_key(|reading| reading.after_ns - reading.before_ns).ok_or(Lost::NoAnswer)?;
+    let ClockReading { before_ns, other_ns, after_ns } = *shortest;
+    Ok(ClockApart { offset_ns: other_ns - (before_ns + after_ns) / 2, within_ns: (after_ns - before_ns) / 2 + 1 })
 }
 
 /// Makes the message that starts an end: `go`, or `go-at` with the start time on the clock of the end.

@@ -2,6 +2,7 @@
 
 use super::active_lab::ActiveLab;
 use super::guest_events::{self, Guests};
+use super::host_watch::HostWatch;
 use super::load_checks::without_arrivals;
 use super::measuring::measure;
 use super::node_counts::Nodes;
@@ -28,6 +29,8 @@ pub(super) fn counters(lab: &ActiveLab) -> Counters {
 struct Observed {
     spaces: Option<Vec<Space>>,
     guests_not_asked: Vec<Warning>,
+    /// What was recorded on this host, if the ends are in its guests.
+    host: Option<HostWatch>,
 }
 
 /// Runs one trial of a driver and writes it into the record. A trial that failed is in the record with the reasons.
@@ -62,7 +65,8 @@ pub(super) async fn run(
     };
     let after = counters(lab);
     name_ended_places(&mut parts, lab);
-    let mut result = trial_store::store(record, &dir, &mut parts, lab, unmatched.is_some()).await?;
+    let mut result =
+        trial_store::store(record, &dir, &mut parts, (lab, observed.host, context.here), unmatched.is_some()).await?;
     warn(context, &parts, observed.guests_not_asked, record)?;
     record_counters(record, id, lab, &before, after)?;
     let none_arrived = match spec.measure {
@@ -98,6 +102,7 @@ async fn measure_observed(
     let (id, spec) = (context.trial.id, context.spec());
     let met = !unmatched && parts.iter().all(|p| p.lost.is_none());
     let mut nodes = Nodes::look(lab);
+    let mut host = if met { HostWatch::open(lab, spec) } else { None };
     let silence = if met { quiet(spec) } else { Nanos(0) };
     let watch = tokio::select! {
         watch = proof::Watch::begin(lab, silence) => watch,
@@ -109,6 +114,9 @@ async fn measure_observed(
     }
     record.manifest.trial_mut(id).began_unix_ns = Some(unix_ns());
     let ports = proof::Ports::begin(context.wiring, lab);
+    if let Some(host) = &mut host {
+        host.begin(&mut lab.agents).await;
+    }
     let guests = Guests::begin(lab);
     nodes.begin();
     let dir = record_dir(record);
@@ -121,6 +129,9 @@ async fn measure_observed(
     }
     record.manifest.trial_mut(id).controller =
         Some(ControllerUse { cpu_ns: lab.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
+    if let Some(host) = &mut host {
+        host.end(&mut lab.agents).await;
+    }
     let spaces = watch.end(lab);
     tracing::debug!(trial = id, "measuring has ended");
     let (guests, guests_not_asked) = {
@@ -129,7 +140,7 @@ async fn measure_observed(
         guests.end()
     };
     record.manifest.trial_mut(id).guests = guests;
-    Ok(Some(Observed { spaces, guests_not_asked }))
+    Ok(Some(Observed { spaces, guests_not_asked, host }))
 }
 
 /// Absolute path of the directory of the record.

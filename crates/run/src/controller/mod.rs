@@ -5,6 +5,7 @@
 mod active_lab;
 mod agent;
 mod agent_protocol;
+mod clock_readings;
 mod collect;
 mod common_start;
 mod conditions;
@@ -18,6 +19,7 @@ mod dry_run;
 mod error;
 mod flow;
 mod guest_events;
+mod host_watch;
 mod knobs;
 mod load_checks;
 mod machine_fit;

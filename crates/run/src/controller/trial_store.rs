@@ -5,6 +5,7 @@ use super::active_lab::ActiveLab;
 use super::agent::Agent;
 use super::collect::{self, Incoming};
 use super::flow;
+use super::host_watch::HostWatch;
 use super::load_checks::fell_short;
 use super::trial_state::{Part, TrialResult};
 use crate::kept_windows::{in_other_clock, kept_windows};
@@ -19,6 +20,8 @@ use tokio::time::Instant;
 
 /// Longest time for an agent to send its sample memory.
 const COLLECTING: Duration = Duration::from_secs(120);
+/// A time span of this host contains the time span of the ping's clock even if times are rounded when they are converted, ns.
+const ROUNDING_NS: i64 = 1_000;
 /// Longest time for an agent to send its thread switches.
 const SWITCHES: Duration = Duration::from_secs(20);
 
@@ -30,7 +33,7 @@ pub(super) async fn store(
     record: &mut RecordWriter,
     dir: &Path,
     parts: &mut [Part],
-    lab: &mut ActiveLab,
+    (lab, host, here): (&mut ActiveLab, Option<HostWatch>, &str),
     unmatched: bool,
 ) -> Result<TrialResult, RunError> {
     let mut result = TrialResult::default();
@@ -41,7 +44,7 @@ pub(super) async fn store(
         store_part(record, dir, part, agent, (unmatched, slot_0_ns), &mut result).await?;
     }
     if let Some(order) = parts.first().map(|p| p.order.clone()).filter(|order| has_answers(&order.spec)) {
-        store_events(record, dir, (&order, &*parts, lab), &clock, &mut result).await?;
+        store_events(record, dir, (&order, &*parts, lab, host.map(|host| (host, here))), &clock, &mut result).await?;
     }
     Ok(result)
 }
@@ -51,7 +54,7 @@ pub(super) async fn store(
 async fn store_events(
     record: &mut RecordWriter,
     dir: &Path,
-    (order, parts, lab): (&Order, &[Part], &mut ActiveLab),
+    (order, parts, lab, host): (&Order, &[Part], &mut ActiveLab, Option<(HostWatch, &str)>),
     clock: &str,
     result: &mut TrialResult,
 ) -> Result<(), RunError> {
@@ -68,6 +71,9 @@ async fn store_events(
         let windows = kept_windows(found.as_ref(), result.matched.as_ref());
         if !windows.is_empty() {
             let of_other_clock = windows_of_other_clock(&stored, order.trial, (lab, clock), &windows)?;
+            if let Some(host) = host {
+                store_host(record, order.trial, host, &windows)?;
+            }
             store_switches(record, parts, lab, &Kept { clock, windows, of_other_clock }).await?;
         }
     }
@@ -257,6 +263,40 @@ fn store_done(
     Ok(())
 }
 
+/// Stores what was recorded on this host in time spans of the ping's clock.
+fn store_host(
+    record: &mut RecordWriter,
+    trial: usize,
+    (mut host, here): (HostWatch, &str),
+    windows: &[(i64, i64)],
+) -> Result<(), RunError> {
+    let bounds = bounds_of_readings(host.ping_clock())
+        .map_err(|_| "the difference between the clocks of this host and of the ping is not known".to_owned());
+    let seen = bounds.and_then(|bounds| {
+        let ahead_ns = |at_ns| {
+            let [least, most] = bounds.offset_ns(at_ns);
+            [least - ROUNDING_NS, most + ROUNDING_NS]
+        };
+        let seen = host.within(&in_other_clock(windows, ahead_ns), here);
+        match seen.ok_or("the thread that reads the events was lost")? {
+            seen @ Switches { scope: SwitchScope::Cpus(_), .. } => Ok(seen),
+            Switches { scope: SwitchScope::Nothing(why), .. } => Err(why),
+            _ => Err("the kernel permits no recording of whole CPUs".to_owned()),
+        }
+    });
+    match seen {
+        Ok(seen) => record.switches(trial, "host", &seen)?,
+        Err(why) => record.warn(host_not_recorded(&why).at_trial(trial))?,
+    }
+    Ok(())
+}
+
+fn host_not_recorded(why: &str) -> Warning {
+    let text = format!("what kept the threads of the guests from a CPU of this host is not known: {why}");
+    let remedy = "run as root, or give CAP_PERFMON and CAP_BPF, if the reason is a missing privilege";
+    Warning::new("host_not_recorded", Severity::Note, text, remedy)
+}
+
 /// Stores the events of these time spans. If an agent does not answer, only the causes of late messages are missing.
 async fn store_switches(
     record: &mut RecordWriter,
@@ -275,4 +315,18 @@ async fn store_switches(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_guests_that_is_not_recorded_is_a_note_with_the_reason() {
+        let warning = host_not_recorded("the kernel permits no recording of whole CPUs");
+        insta::assert_snapshot!(format!("{:?}: {}", warning.severity, warning.problem.paragraph()), @r"
+        Note: what kept the threads of the guests from a CPU of this host is not known: the kernel permits no recording of whole CPUs
+          help: run as root, or give CAP_PERFMON and CAP_BPF, if the reason is a missing privilege
+        ");
+    }
 }

@@ -248,17 +248,48 @@ fn what_keeps_a_guest_from_working_is_named() {
     if !may_be_real_time() {
         return;
     }
-    let guests = Guests::new();
     let threads = ", vcpu_threads: [{ cpus: \"1\" }], emulator: { cpus: \"0\" }";
+    let ends = "ends:\n  ping: { place: netns, cpus: \"0\" }\n  pong:\n    place:";
+    disturbed_guest_of_the_pong(&|text| text.replace("place:", ends), threads, &|_| 0);
+}
+
+/// Test: as before, but the ping is in a guest too, so that only the controller can record what happens on the host.
+#[test]
+fn what_keeps_one_of_two_guests_from_working_is_named() {
+    if !may_be_real_time() {
+        return;
+    }
+    let guest = |cpu| format!(", vcpu_threads: [{{ cpus: \"{cpu}\" }}], emulator: {{ cpus: \"0\" }}");
+    let apart = |text: &str| {
+        let place = text.lines().find(|line| line.starts_with("place:")).unwrap();
+        let of_ping = place.replace(&guest(1), &guest(0));
+        text.replace(place, &format!("ends:\n  ping:\n    {of_ping}\n  pong:\n    {place}"))
+    };
+    let ahead_ns = |bench: &Bench| {
+        let seen = std::fs::read(bench.path("record/switches/0-host.json")).unwrap();
+        let seen: Switches = serde_json::from_slice(&seen).unwrap();
+        let readings = seen.host.expect("a recording of the host").ping_clock;
+        let shortest = readings.iter().min_by_key(|reading| reading.after_ns - reading.before_ns).unwrap();
+        (shortest.before_ns + shortest.after_ns) / 2 - shortest.other_ns
+    };
+    disturbed_guest_of_the_pong(&apart, &guest(1), &ahead_ns);
+}
+
+/// Runs a trial whose pong is in a guest with these keys that is disturbed, and judges the report. `ends`: puts the ends into the
+/// text of the study. `ahead_ns`: time by which the clock of this host is ahead of the clock of the ping, ns.
+fn disturbed_guest_of_the_pong(ends: &dyn Fn(&str) -> String, guest: &str, ahead_ns: &dyn Fn(&Bench) -> i64) {
+    let guests = Guests::new();
     let rest = "driver: udp\npath: bridge\nattribution: machine";
-    let text = guests::study("duration: 8 s, warm_up: 20, timeout: 5 s", threads, rest)
-        .replace("place:", "ends:\n  ping: { place: netns, cpus: \"0\" }\n  pong:\n    place:");
-    let child = guests.measuring(&text);
+    let child = guests.measuring(&ends(&guests::study("duration: 8 s, warm_up: 20, timeout: 5 s", guest, rest)));
     let qemu = guests.of_end("pong");
     guests.bench.wait_for_event("measuring begins", 1);
-    let faults = std::thread::spawn(move || disturb(qemu)).join().unwrap();
+    let mut faults = std::thread::spawn(move || disturb(qemu)).join().unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", guests.bench.stderr());
+    let ahead_ns = ahead_ns(&guests.bench);
+    faults
+        .iter_mut()
+        .for_each(|fault| (fault.begin_ns, fault.end_ns) = (fault.begin_ns - ahead_ns, fault.end_ns - ahead_ns));
     let mut judged = Judged::new("injected-hog");
     let report = guests.bench.report();
     let wrong = judge(&report, &faults, &mut judged);
