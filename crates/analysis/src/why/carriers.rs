@@ -113,9 +113,9 @@ fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended>
     let wake = || any_wake().filter(|wake| threads.kernel(wake.cpu).has_irq_threads);
     match piece.what {
         // The packet left the queue of this CPU at the end of the piece.
-        Doing::Passed(Step::At(Place::Receive { cpu, .. })) => {
+        Doing::Passed(Step::At(Place::Receive { cpu, .. }), evidence) => {
             let within = timeline.had(cpu, piece.to_ns)?;
-            Some(Ended { cpu, within, evidence: Evidence::Seen, woken: &RECEIVERS })
+            Some(Ended { cpu, within, evidence, woken: &RECEIVERS })
         }
         Doing::SleptForMessage(None | Some(SleepState::Interruptible)) => {
             let poller = any_wake().and_then(|wake| Some((wake.cpu, wake.by.filter(|by| is_poller(*by, threads))?)));
@@ -194,9 +194,9 @@ mod tests {
         assert_eq!(waits(&seen, 100, slept), [(300, 600, Evidence::Inferred)]);
         // The message was sent after the thread had become ready.
         assert_eq!(waits(&seen, 400, slept), [(400, 600, Evidence::Inferred)]);
-        let queued = Doing::Passed(Step::At(Place::Receive { cpu: 1, device: None }));
+        let queued = Doing::Passed(Step::At(Place::Receive { cpu: 1, device: None }), Evidence::Seen);
         assert_eq!(waits(&seen, 400, queued), [(400, 600, Evidence::Seen)]);
-        assert_eq!(waits(&seen, 100, Doing::Passed(Step::Between)), []);
+        assert_eq!(waits(&seen, 100, Doing::Passed(Step::Between, Evidence::Seen)), []);
         // Other kernels receive packets without the thread; what their events show is true of them, too.
         let other = Kernel { is_real_time: false, has_irq_threads: false, ..REAL_TIME };
         assert_eq!(waits_in(Metric::Out, other, &seen, 100, slept), []);

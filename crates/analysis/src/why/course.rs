@@ -40,7 +40,7 @@ pub(crate) enum Doing {
         cpu: u32,
     },
     /// No thread had the message: it was at this step of its way through the kernel.
-    Passed(Step),
+    Passed(Step, Evidence),
     Waited {
         cpu: u32,
         evidence: Evidence,

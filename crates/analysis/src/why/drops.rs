@@ -2,7 +2,9 @@
 //! datagrams at an end, from the counters that its agent read.
 
 use std::collections::BTreeMap;
-use tailbound_model::{Counter, CounterMove, CounterSeries, PacketHop, Packets, Switches, counter_of};
+use tailbound_model::{
+    Counter, CounterMove, CounterSeries, IN_PAGES, PROTECTED, PacketHop, Packets, Switches, counter_of, stream_of,
+};
 
 /// A datagram that was dropped this long after its message was due was counted with the message, ns. Drops follow the
 /// send call at once; the time also covers the wait for that call.
@@ -66,7 +68,8 @@ impl Drops {
     }
 
     fn add(&mut self, end: &'static str, packets: &Packets) {
-        for drop in &packets.drops {
+        // Of a datagram that could not be read, the message is not known.
+        for drop in packets.drops.iter().filter(|drop| ![IN_PAGES, PROTECTED].contains(&stream_of(drop.seq))) {
             let at = (end, counter_of(drop.seq));
             self.seen.entry(at).or_default().push((drop.at_ns, dropped(drop, packets)));
         }

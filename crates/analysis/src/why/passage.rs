@@ -9,30 +9,32 @@ use crate::why::threads::Threads;
 use crate::why::timeline::Timeline;
 use crate::why::walk::{Call, What};
 use crate::why::way::Way;
+use tailbound_document::Evidence;
 use tailbound_model::Metric;
 
 /// Follows a message through its legs. The pieces are in the order of the legs; within a leg the latest comes first.
 pub(crate) fn course(stamps: &Stamps, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
-    let one = |leg: &Leg| match way(leg, stamps, timeline) {
-        Some(way) => of_leg(leg, &way, timeline, threads),
+    let one = |leg: &Leg| match way(leg, stamps, timeline, threads) {
+        Some((way, evidence)) => of_leg(leg, (&way, evidence), timeline, threads),
         None => course::of_leg(leg, timeline, threads),
     };
     stamps.legs().iter().flat_map(one).collect()
 }
 
-/// The way of a message through the kernel in this leg; `None` if the message was not followed.
-fn way(leg: &Leg, stamps: &Stamps, timeline: &Timeline) -> Option<Way> {
-    let begun_ns = match (leg.metric, stamps.echo) {
-        (Metric::Out, _) => stamps.send_ns,
+/// The way of a message through the kernel in this leg, and how it is known; `None` if the message was not followed.
+fn way(leg: &Leg, stamps: &Stamps, timeline: &Timeline, threads: &Threads) -> Option<(Way, Evidence)> {
+    let (begun_ns, sent_ns, end) = match (leg.metric, stamps.echo) {
+        (Metric::Out, _) => (stamps.send_ns, stamps.sent_ns, "ping"),
         // The pong sends its answer within its call, which belongs to the turnaround.
-        (Metric::Back, Some([_, begun, _])) => begun,
+        (Metric::Back, Some([_, begun, answered])) => (begun, answered, "pong"),
         _ => return None,
     };
-    timeline.hops.way(stamps.slot, (begun_ns, leg.to_ns))
+    let senders = |thread| threads.of_end(end).any(|tid| tid == thread);
+    timeline.hops.way(stamps.slot, (begun_ns, sent_ns, leg.to_ns), senders)
 }
 
 /// Follows a message through a leg. The latest piece comes first.
-fn of_leg(leg: &Leg, way: &Way, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
+fn of_leg(leg: &Leg, (way, evidence): (&Way, Evidence), timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
     // A part of the way can be before the leg: on the loopback interface, the whole way is within the send call.
     let (first, last) = (way.from_ns.max(leg.from_ns), way.to_ns.max(leg.from_ns));
     let mut pieces = received(&Leg { from_ns: last, call: None, ..*leg }, way, timeline, threads);
@@ -42,7 +44,7 @@ fn of_leg(leg: &Leg, way: &Way, timeline: &Timeline, threads: &Threads) -> Vec<P
         leg: leg.metric,
         end: leg.end,
         thread: 0,
-        what: Doing::Passed(*step),
+        what: Doing::Passed(*step, evidence),
     });
     pieces.extend(passed);
     pieces.extend(sent(&Leg { to_ns: first, ..*leg }, way, timeline, threads));

@@ -138,7 +138,7 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
         Doing::Ran { cpu } => ran(part, (cpu, CauseWord::OwnWork), timeline, known, shares),
         Doing::ReadOthers { cpu } => ran(part, (cpu, CauseWord::SocketQueue), timeline, known, shares),
         Doing::Polled { cpu } => polled(part, cpu, timeline, shares),
-        Doing::Passed(step) => shares.push(passed(part, step, timeline, known)),
+        Doing::Passed(step, evidence) => shares.push(passed(part, (step, evidence), timeline, known)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
             if let Some(Limited { limit, .. }) = limited {
@@ -221,7 +221,7 @@ fn polled(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) 
 }
 
 /// The cause of a time in which the kernel had the message.
-fn passed(part: &Piece, step: Step, timeline: &Timeline, known: &Circumstances) -> Share {
+fn passed(part: &Piece, (step, evidence): (Step, Evidence), timeline: &Timeline, known: &Circumstances) -> Share {
     let by = |name: String| Some(CausedBy::named(name));
     let device = |index: Option<usize>| index.and_then(|index| timeline.hops.device(index));
     let at = |place| match place {
@@ -243,7 +243,7 @@ fn passed(part: &Piece, step: Step, timeline: &Timeline, known: &Circumstances) 
     };
     // On the loopback interface, the soft interrupt runs on the CPU of the sender.
     let end = cpu.and_then(|cpu| known.threads.end_of_cpu(cpu)).unwrap_or(part.end);
-    whole(&Piece { end, ..*part }, cause, cpu, by, Evidence::Seen)
+    whole(&Piece { end, ..*part }, cause, cpu, by, evidence)
 }
 
 /// The cause that the kernel's state of a sleeping thread shows by itself, and how certain it is.
@@ -264,7 +264,7 @@ fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
 /// Divides a time span of a thread that did not run by the times in which its process was stopped or frozen.
 fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Option<Halt>)> {
     let mut halts = match piece.what {
-        Doing::Ran { .. } | Doing::ReadOthers { .. } | Doing::Polled { .. } | Doing::Passed(_) => Vec::new(),
+        Doing::Ran { .. } | Doing::ReadOthers { .. } | Doing::Polled { .. } | Doing::Passed(..) => Vec::new(),
         _ => halts(piece, timeline, known),
     };
     halts.sort_unstable();

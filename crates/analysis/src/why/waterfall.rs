@@ -93,7 +93,7 @@ fn kernel_place(piece: &Piece, timeline: &Timeline) -> Option<KernelPlace> {
     };
     match piece.what {
         Doing::ReadOthers { .. } => of(PlaceKind::Socket, None),
-        Doing::Passed(Step::At(place) | Step::Rest(place)) => match place {
+        Doing::Passed(Step::At(place) | Step::Rest(place), _) => match place {
             Place::Discipline(device) => of(PlaceKind::QueueDiscipline, device),
             Place::Device(device) => of(PlaceKind::Device, device),
             Place::Receive { device, .. } => of(PlaceKind::Receive, device),
@@ -116,7 +116,7 @@ fn thread_of_host(piece: &Piece, share: &Share) -> Option<i32> {
 fn hop(piece: &Piece, from_ns: i64, share: Option<&Share>, stamps: &Stamps) -> Hop {
     // A thread that was stopped while it should have received the message is the reason, and not the network.
     let cause = share.map(|s| s.key.cause);
-    let on_the_way = matches!(piece.what, Doing::Passed(_))
+    let on_the_way = matches!(piece.what, Doing::Passed(..))
         || share.is_some_and(|share| thread_of_host(piece, share).is_some()) && is_without_message(piece)
         || is_without_message(piece) && matches!(cause, None | Some(CauseWord::Network));
     let in_call = from_ns < stamps.sent_ns;

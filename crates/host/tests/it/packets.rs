@@ -9,7 +9,7 @@ use std::net::UdpSocket;
 use std::process::Command;
 use tailbound_host::monotonic_ns;
 use tailbound_host::switches::{SwitchWatch, Wanted};
-use tailbound_model::{Attribution, CpuList, HopPlace, PacketHop, Packets, Switches};
+use tailbound_model::{Attribution, COUNTER_BITS, CpuList, HopPlace, IN_PAGES, PacketHop, Packets, Switches};
 
 /// Bytes of a message with its IP and UDP headers; the Ethernet header that the loopback interface has comes on top.
 const MESSAGE_BYTES: i64 = 1_000 + 28;
@@ -113,6 +113,30 @@ fn a_token_bucket_is_where_messages_wait() {
     let device = &packets.devices[usize::from(at(&packets, 0, HopPlace::Queued).device.expect("a device"))];
     assert_eq!((device.name.as_str(), device.discipline.as_deref()), ("lo", Some("tbf")));
     assert_eq!((packets.reads.len(), packets.drops.len(), packets.not_followed.len()), (MESSAGES as usize, 0, 0));
+}
+
+/// Test: the kernel keeps a large message on the loopback interface in pages of their own, where its number is not read.
+#[test]
+fn a_message_in_pages_is_followed_by_its_packet_buffer() {
+    let Some((sender, receiver)) = pair() else { return };
+    let Some(watch) = following() else { return };
+    let (tid, seen) = record([watch], || {
+        for seq in 0..3 {
+            send_bytes(&sender, seq, 60_000);
+            receiver.recv(&mut [0; 65_536]).unwrap();
+        }
+        own_tid()
+    });
+    let packets = packets(seen);
+    for number in 0..3 {
+        let seq = IN_PAGES << COUNTER_BITS | number;
+        let places =
+            [HopPlace::Queued, HopPlace::Transmitted, HopPlace::Backlog, HopPlace::Received, HopPlace::InSocket];
+        let hops = places.map(|place| at(&packets, seq, place));
+        assert!(hops.map(|hop| hop.at_ns).is_sorted(), "{hops:?}");
+        assert_eq!((hops[0].thread, hops.map(|hop| hop.buffer)), (tid, [hops[0].buffer; 5]));
+    }
+    assert_eq!((packets.hops.len(), packets.not_followed.len()), (15, 0));
 }
 
 #[test]

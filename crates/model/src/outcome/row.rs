@@ -188,6 +188,17 @@ pub struct EchoRow {
 /// Number of low bits of a sequence number that hold the slot counter; the bits above hold the stream number.
 pub const COUNTER_BITS: u32 = 48;
 
+/// Stream number of hops whose datagram had its first bytes in pages of their own, so that its message is not known. The
+/// counter in their sequence number is the number of the datagram among those of one process.
+pub const IN_PAGES: u64 = 0xffff;
+/// As [`IN_PAGES`], of datagrams that were encrypted or signed.
+pub const PROTECTED: u64 = 0xfffe;
+
+/// The stream number that is part of a sequence number.
+pub fn stream_of(seq: u64) -> u64 {
+    seq >> COUNTER_BITS
+}
+
 /// The slot counter that is part of a sequence number.
 pub fn counter_of(seq: u64) -> u64 {
     seq & ((1 << COUNTER_BITS) - 1)

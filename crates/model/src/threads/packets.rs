@@ -46,7 +46,9 @@ pub struct PacketDevice {
 pub struct PacketHop {
     /// Time at which the message was at this place, monotonic ns.
     pub at_ns: i64,
-    /// Sequence number of the message: `stream << 48 | slot counter`.
+    /// Sequence number of the message: `stream << 48 | slot counter`. If the datagram could not be read, the number of the
+    /// datagram with the stream [`IN_PAGES`](crate::IN_PAGES) or [`PROTECTED`](crate::PROTECTED): it is followed by its packet
+    /// buffer.
     pub seq: u64,
     /// The place of the message at this time.
     pub at: HopPlace,
@@ -119,9 +121,10 @@ pub struct SocketRead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotFollowed {
-    /// The first bytes of the datagram were in a page of their own, which is not read.
+    /// The first bytes of the datagram were in a page of their own, which is not read. Only in records of earlier releases: such
+    /// datagrams are followed by their packet buffer.
     InPages,
-    /// The datagram was encrypted or signed.
+    /// The datagram was encrypted or signed. Only in records of earlier releases, as above.
     Protected,
     /// The first fragment of the datagram was not seen.
     NoFirstFragment,

@@ -8,7 +8,9 @@ use crate::switches::tracefs::Tracefs;
 use crate::switches::windows::affordable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tailbound_abi::*;
-use tailbound_model::{HopPlace, NotFollowed, PacketDevice, PacketHop, Packets, SocketRead};
+use tailbound_model::{
+    COUNTER_BITS, HopPlace, IN_PAGES, NotFollowed, PROTECTED, PacketDevice, PacketHop, Packets, SocketRead,
+};
 
 /// Maximum number of hops in a result, so that the result fits into a frame of the agent's protocol.
 const MOST_REPORTED: usize = 20_000;
@@ -47,6 +49,10 @@ pub(in crate::switches) struct Follower {
     fragmented: Recent<Fragmented, OfMessage>,
     /// Sequence numbers of messages that the middleware divided among several datagrams.
     divided: Recent<Divided, u64>,
+    /// Datagrams that cannot be read, by the packet buffer in which the process sent them.
+    unread: Recent<u64, OfMessage>,
+    /// Number of datagrams that the process sent and that cannot be read.
+    unread_sent: u64,
     /// For each CPU: packet buffer that it received last, and the message in it.
     receiving: BTreeMap<u32, (u64, OfMessage)>,
     not_followed: BTreeMap<NotFollowed, u64>,
@@ -65,6 +71,8 @@ impl Follower {
             drops: Vec::new(),
             fragmented: Recent::default(),
             divided: Recent::default(),
+            unread: Recent::default(),
+            unread_sent: 0,
             receiving: BTreeMap::new(),
             not_followed: BTreeMap::new(),
             gaps: Vec::new(),
@@ -120,12 +128,13 @@ impl Follower {
         if !self.sources.contains(&source) {
             return;
         }
-        let of = match self.message_of(packet) {
+        // Each datagram is queued once in the network namespace of its sender.
+        let is_sent = place == HopPlace::Queued && packet.namespace == self.sockets.namespace;
+        let of = match self.message_of(packet, is_sent) {
             Ok(Some(of)) => of,
             Ok(None) => return,
             Err(reason) => {
-                // Each datagram is queued once in the network namespace of its sender.
-                if place == HopPlace::Queued && packet.namespace == self.sockets.namespace {
+                if is_sent {
                     *self.not_followed.entry(reason).or_default() += 1;
                 }
                 return;
@@ -144,8 +153,9 @@ impl Follower {
         }
     }
 
-    /// The message that a packet belongs to; `None` if it contains no message.
-    fn message_of(&mut self, packet: &tb_packet) -> Result<Option<OfMessage>, NotFollowed> {
+    /// The message that a packet belongs to; `None` if it contains no message. `is_sent`: whether the process sends the packet
+    /// now.
+    fn message_of(&mut self, packet: &tb_packet, is_sent: bool) -> Result<Option<OfMessage>, NotFollowed> {
         let datagram = (packet.from, packet.to, packet.id);
         if packet.offset != 0 {
             return self.fragmented.get(&datagram).copied().map(Some).ok_or(NotFollowed::NoFirstFragment);
@@ -156,21 +166,37 @@ impl Follower {
         if packet.kind != TB_PACKET_DROPPED && packet.number < SHORTEST {
             return Ok(None);
         }
-        let of = match content(&packet.payload[..bytes])? {
-            None => return Ok(None),
-            Some(Content::Message(seq)) => OfMessage { seq, part: 0 },
-            Some(Content::Part { of, part, seq: Some(seq) }) => {
+        let of = match content(&packet.payload[..bytes]) {
+            Ok(None) => return Ok(None),
+            Ok(Some(Content::Message(seq))) => OfMessage { seq, part: 0 },
+            Ok(Some(Content::Part { of, part, seq: Some(seq) })) => {
                 self.divided.insert(of, seq);
                 OfMessage { seq, part }
             }
-            Some(Content::Part { of, part, seq: None }) => {
+            Ok(Some(Content::Part { of, part, seq: None })) => {
                 OfMessage { seq: *self.divided.get(&of).ok_or(NotFollowed::Divided)?, part }
             }
+            Err(reason) => match self.unread(packet.buffer, reason, is_sent) {
+                Some(of) => of,
+                None => return Ok(None),
+            },
         };
         if packet.more != 0 {
             self.fragmented.insert(datagram, of);
         }
         Ok(Some(of))
+    }
+
+    /// What stands for the message of a datagram that cannot be read: the datagram itself, which keeps its packet buffer on its way
+    /// through the kernel. `None` if the process did not send the buffer, or if a device copied it.
+    fn unread(&mut self, buffer: u64, reason: NotFollowed, is_sent: bool) -> Option<OfMessage> {
+        if is_sent {
+            let stream = if reason == NotFollowed::InPages { IN_PAGES } else { PROTECTED };
+            let of = OfMessage { seq: stream << COUNTER_BITS | self.unread_sent, part: 0 };
+            self.unread_sent += 1;
+            self.unread.insert(buffer, of);
+        }
+        self.unread.get(&buffer).copied()
     }
 
     /// Index of the device of a packet; `None` if it has none, or if there are too many devices.
@@ -308,6 +334,31 @@ mod tests {
         follower.take(&tb_packet { id: 6, ..packet(3, TB_PACKET_QUEUED, OWN, (1480, false), &[]) });
         assert_eq!(found(&follower), [(1, 3, HopPlace::Queued, 0), (2, 3, HopPlace::Queued, 1480)]);
         assert_eq!(follower.within(&[]).not_followed, [(NotFollowed::NoFirstFragment, 1)].into());
+    }
+
+    #[test]
+    fn datagrams_that_cannot_be_read_are_followed_by_their_packet_buffers() {
+        let mut follower = follower();
+        let encrypted = [&b"RTPS\x02\x05\x01\x0fabcdefghijkl\x33\x01\x04\0"[..], &[0; 4]].concat();
+        let buffer = |buffer, packet| tb_packet { buffer, ..packet };
+        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, WHOLE, &[]));
+        follower.take(&buffer(100, packet(2, TB_PACKET_QUEUED, OWN, WHOLE, &encrypted)));
+        follower.take(&packet(3, TB_PACKET_RECEIVED, OTHER, WHOLE, &[]));
+        follower.take(&packet(4, TB_PACKET_IN_SOCKET, OTHER, WHOLE, &[]));
+        // The kernel uses the buffer again; a device has copied the datagram; another program sends.
+        follower.take(&packet(5, TB_PACKET_QUEUED, OWN, WHOLE, &[]));
+        follower.take(&buffer(101, packet(6, TB_PACKET_RECEIVED, OTHER, WHOLE, &[])));
+        follower.take(&buffer(102, packet(7, TB_PACKET_QUEUED, OTHER, WHOLE, &[])));
+        let seq = |stream: u64, number| stream << COUNTER_BITS | number;
+        let expected = [
+            (1, seq(IN_PAGES, 0), HopPlace::Queued, 0),
+            (2, seq(PROTECTED, 1), HopPlace::Queued, 0),
+            (3, seq(IN_PAGES, 0), HopPlace::Received, 0),
+            (4, seq(IN_PAGES, 0), HopPlace::InSocket, 0),
+            (5, seq(IN_PAGES, 2), HopPlace::Queued, 0),
+        ];
+        assert_eq!(found(&follower), expected);
+        assert_eq!(follower.within(&[]).not_followed, [].into());
     }
 
     /// Test: the middleware divides a message between two datagrams, and the kernel divides the first one again.
