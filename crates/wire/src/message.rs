@@ -141,6 +141,9 @@ pub struct Order {
     pub rescue: Option<String>,
     /// CPUs for everything at the agent's place that is not measured.
     pub housekeeping: CpuList,
+    /// CPUs of the agent's host on which the guests of other ends may run, whose events are recorded too.
+    #[serde(default)]
+    pub guest_cpus: CpuList,
     /// Order for the tool that runs in place of a driver; `None` = the trial has a driver.
     #[serde(default)]
     pub tool: Option<ToolOrder>,

@@ -12,7 +12,7 @@ use tailbound_model::{Attribution, CpuList, Recorder, Severity, SwitchScope, Swi
 pub(super) struct Watched {
     pid: i32,
     watch: Option<SwitchWatch>,
-    /// The CPUs on which the threads of the process may run.
+    /// The CPUs whose events are recorded.
     cpus: CpuList,
     /// Kernel counters, which are read while the trial runs.
     counters: Option<CounterWatch>,
@@ -36,15 +36,16 @@ impl Watched {
         }
     }
 
-    /// Prepares to record events of the threads of the measuring process, and of their CPUs. This function is called
-    /// once all threads of the process exist.
-    pub fn open(&mut self, table: &ThreadTable, scripted_clock: bool, level: Attribution) {
+    /// Prepares to record events of the threads of the measuring process, of their CPUs, and of `others`. This function is
+    /// called once all threads of the process exist.
+    pub fn open(&mut self, table: &ThreadTable, scripted_clock: bool, (level, others): (Attribution, &CpuList)) {
         self.scripted_clock = scripted_clock;
         if scripted_clock || level == Attribution::Off {
             return;
         }
         let threads: Vec<i32> = table.before.iter().map(|row| row.tid).collect();
-        let cpus = cpus_to_watch(CpuList(table.before.iter().flat_map(|row| row.cpus.0.iter().copied()).collect()));
+        let own = table.before.iter().flat_map(|row| &row.cpus.0);
+        let cpus = cpus_to_watch(CpuList(own.chain(&others.0).copied().collect()));
         let tracer = tailbound_driver::search_directories().into_iter().map(|dir| dir.join(TRACER_FILE));
         let tracer = tracer.into_iter().find(|file| file.exists());
         self.watch = Some(SwitchWatch::open(

@@ -185,7 +185,9 @@ impl Trial {
             match *message {
                 Message::Prepared(mut prepared) => {
                     self.scripted = prepared.scripted_clock;
-                    self.switches.open(&prepared.threads, self.scripted, self.order.spec.attribution);
+                    let order = &self.order;
+                    let level = order.spec.attribution;
+                    self.switches.open(&prepared.threads, self.scripted, (level, &order.guest_cpus));
                     let fds = self.memories.iter().map(|(fd, _)| fd).chain(self.counts.iter().map(|(fd, _)| fd));
                     prepared.memory_fds = fds.map(AsRawFd::as_raw_fd).collect();
                     self.prepared = Some(Message::Prepared(prepared));

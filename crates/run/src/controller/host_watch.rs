@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted, cpus_to_watch};
-use tailbound_model::{Attribution, ClockReading, CpuList, GuestThread, HostOfGuests, Switches, TrialSpec};
+use tailbound_model::{Attribution, ClockReading, CpuList, HostOfGuests, Switches, TrialSpec};
 use tailbound_wire::Role;
 
 /// Number of readings of the ping's clock before and after a trial. The shortest ones give the bounds.
@@ -21,6 +21,12 @@ const READINGS: usize = 20;
 pub(super) struct HostWatch {
     watch: Watch,
     ping_clock: Vec<ClockReading>,
+}
+
+/// The CPUs of this host on which the threads of guests of a lab may run; none if no guest of this host has an end.
+pub(super) fn guest_cpus(lab: &ActiveLab) -> CpuList {
+    let threads = lab.others().flat_map(|host| host.threads_outside());
+    CpuList(threads.filter_map(|thread| thread.cpus.parse::<CpuList>().ok()).flat_map(|cpus| cpus.0).collect())
 }
 
 enum Watch {
@@ -39,12 +45,11 @@ impl HostWatch {
         if spec.attribution == Attribution::Off || lab.agents.iter().any(|(_, agent)| agent.clock == own) {
             return None;
         }
-        let threads: Vec<GuestThread> = lab.others().flat_map(|host| host.threads_outside()).collect();
-        if threads.is_empty() {
+        let cpus = guest_cpus(lab);
+        if cpus.0.is_empty() {
             return None;
         }
-        let cpus = threads.iter().filter_map(|thread| thread.cpus.parse::<CpuList>().ok());
-        let cpus = cpus_to_watch(CpuList(cpus.flat_map(|cpus| cpus.0).collect()));
+        let cpus = cpus_to_watch(cpus);
         let tracer = tailbound_driver::search_directories().into_iter().map(|dir| dir.join(TRACER_FILE));
         let tracer = tracer.into_iter().find(|file| file.exists());
         let wanted = Wanted { level: spec.attribution, tracer: tracer.as_deref(), process: None };

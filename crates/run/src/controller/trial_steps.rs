@@ -5,7 +5,7 @@ use super::agent_protocol::Lost;
 use super::context::RunContext;
 use super::trial_length::{limit, quiet, slots};
 use super::trial_state::{Part, TrialContext, TrialResult};
-use super::{RunError, cpu_plan, discovery, flow};
+use super::{RunError, cpu_plan, discovery, flow, host_watch};
 use crate::live_collect;
 use std::path::Path;
 use std::time::Duration;
@@ -85,10 +85,18 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
             }
             _ => context.housekeeping.clone(),
         },
+        // An agent on this host records the threads of the guests there.
+        guest_cpus: if host.is_none() { cpus_of_few(host_watch::guest_cpus(lab)) } else { CpuList::default() },
         tool: None,
         streams: Vec::new(),
         spec: if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() },
     }
+}
+
+/// These CPUs if there are few of them, otherwise none: the events of many CPUs would displace those of the ends.
+fn cpus_of_few(cpus: CpuList) -> CpuList {
+    const MOST: usize = 8;
+    if cpus.0.len() <= MOST { cpus } else { CpuList::default() }
 }
 
 /// Sends the orders to all agents, then waits for their answers, because the ends match each other while they prepare.

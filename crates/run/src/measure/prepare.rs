@@ -183,6 +183,7 @@ mod tests {
             driver_path: None,
             rescue: None,
             housekeeping: CpuList::default(),
+            guest_cpus: CpuList::default(),
             tool: None,
             streams: Vec::new(),
         }
