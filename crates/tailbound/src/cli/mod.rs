@@ -2,6 +2,7 @@
 
 mod agent;
 mod driver;
+mod gates;
 mod guest;
 mod host;
 mod measure;
@@ -12,6 +13,7 @@ mod values;
 
 pub use agent::*;
 pub use driver::*;
+pub use gates::*;
 pub use guest::*;
 pub use host::*;
 pub use measure::*;
@@ -54,6 +56,11 @@ pub enum Command {
     Studies(Studies),
     /// List drivers, check a driver against the rules, export a configuration, or begin a new driver
     Driver(DriverCommand),
+    /// Predict how long frames wait for the gates of a schedule (IEEE 802.1Q, taprio)
+    Gates {
+        #[command(subcommand)]
+        command: GatesSub,
+    },
     /// Copy this program, its drivers and all libraries to one directory that runs on other distributions
     Bundle(Bundle),
     /// Write the bundle as a container image: an archive for podman, docker, containerd, kind and registries

@@ -10,6 +10,7 @@ mod doctor;
 mod driver;
 mod driver_template;
 mod export;
+mod gates;
 mod generated_files;
 mod guest;
 mod image;
@@ -42,6 +43,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Serve(args) => serve::serve(&args),
         Command::Studies(args) => studies::studies(args.command.as_ref()),
         Command::Driver(args) => driver::driver(args.command.as_ref()),
+        Command::Gates { command } => gates::gates(&command),
         Command::Guest { command } => guest::guest(&command),
         Command::Lab(args) => lab::lab(args.command.as_ref()),
         Command::Doctor(args) => doctor::doctor(&args),

@@ -11,6 +11,7 @@ mod diagnostics_log;
 mod driver_chapter;
 mod drivers;
 mod errors;
+mod gates;
 mod image;
 mod import;
 mod k8s;

@@ -1,0 +1,17 @@
+//! Arithmetic of gate schedules (IEEE 802.1Q, time-aware shaping; the queue discipline `taprio` of Linux): when a frame of a
+//! traffic class may be sent, and how long it waits until then.
+//!
+//! Input: a schedule, a traffic class, and the time that a frame needs on the wire. Output: the waits of frames that are ready
+//! at any time of the cycle. All times are whole nanoseconds, as in the kernel. Nothing is measured here.
+
+mod frame;
+mod prediction;
+mod schedule;
+#[cfg(test)]
+mod simulation;
+mod tc;
+
+pub use frame::{Frame, Speed, WIRE_BYTES};
+pub use prediction::{Prediction, predict};
+pub use schedule::{Entry, Rule, Schedule, Windows};
+pub use tc::{Configured, schedules};

@@ -1,0 +1,63 @@
+//! Flags of `tailbound gates`, the commands about gate schedules.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use tailbound_gates::{Rule, Speed};
+
+#[derive(Debug, Subcommand)]
+pub enum GatesSub {
+    /// Predict how long a frame of a class waits for its gate, at the worst time and at any time of the cycle
+    Predict(GatesPredict),
+}
+
+#[derive(Debug, Args)]
+pub struct GatesPredict {
+    /// Output of `tc -j qdisc show`; `-` = standard input
+    pub file: PathBuf,
+    /// Device with the schedule; needed if the file has schedules of several devices
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Traffic class of the frame, from 0
+    #[arg(long, value_name = "NUMBER")]
+    pub class: u32,
+    /// Length of the frame as the kernel counts it: with the Ethernet header, without the checksum. On the wire, the frame needs
+    /// 24 bytes more
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_575))]
+    pub bytes: u64,
+    /// Speed of the link, for example `1Gbps` or `100Mbps`
+    #[arg(long, value_name = "SPEED")]
+    pub speed: Speed,
+    /// What happens if the entries are shorter than the cycle: Linux begins with the first entry again, and IEEE 802.1Q extends the
+    /// last one. Needed if entries and cycle differ
+    #[arg(long = "as", value_name = "RULE")]
+    pub rule: Option<GatesRule>,
+    /// Output format of the prediction
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: GatesFormat,
+}
+
+/// Whose rule holds if the entries of a schedule are shorter than its cycle.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum GatesRule {
+    /// Linux (taprio without offload)
+    Kernel,
+    /// IEEE 802.1Q
+    Standard,
+}
+
+impl From<GatesRule> for Rule {
+    fn from(rule: GatesRule) -> Rule {
+        match rule {
+            GatesRule::Kernel => Rule::Kernel,
+            GatesRule::Standard => Rule::Standard,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum GatesFormat {
+    /// Sentences
+    Text,
+    /// One JSON object
+    Json,
+}

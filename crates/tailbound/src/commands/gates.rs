@@ -1,0 +1,99 @@
+//! Runs `tailbound gates`: predicts how long frames wait for the gates of a schedule.
+
+use crate::cli::{GatesFormat, GatesPredict, GatesSub};
+use crate::failure::{CommandResult, Failure};
+use crate::output::outln;
+use std::io::Read;
+use std::path::Path;
+use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, predict, schedules};
+use tailbound_model::{ExitCode, Nanos};
+
+pub fn gates(command: &GatesSub) -> CommandResult {
+    match command {
+        GatesSub::Predict(args) => predict_waits(args),
+    }
+}
+
+fn predict_waits(args: &GatesPredict) -> CommandResult {
+    let file = if args.file == Path::new("-") { "standard input".to_owned() } else { args.file.display().to_string() };
+    let found = schedules(&text(&args.file, &file)?)
+        .map_err(|problem| Failure::of(ExitCode::BadInput, problem.context(&file)))?;
+    let Configured { device, classes, schedule } = of_device(found, args.device.as_deref(), &file)?;
+    if args.class >= classes {
+        let what = format!("{file}: device `{device}` has no class {}", args.class);
+        return Err(Failure::bad_input(what).help(format!("its classes are 0 to {}", classes - 1)));
+    }
+    let rule = rule(args, &schedule, &file)?;
+    let frame = Frame { bytes: args.bytes, speed: args.speed };
+    let prediction = predict(&schedule.windows(args.class, rule), frame);
+    match args.format {
+        GatesFormat::Json => outln!("{}", serde_json::to_string_pretty(&prediction).map_err(Failure::unexpected)?),
+        GatesFormat::Text => {
+            let wire = Nanos(frame.wire_ns() as i64);
+            outln!("A frame of {} bytes of class {} of `{device}` needs the wire for {wire}.", args.bytes, args.class);
+            outln!("{}", sentences(&prediction));
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+fn text(path: &Path, file: &str) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match file {
+        "standard input" => std::io::stdin().read_to_string(&mut text).map(drop),
+        _ => std::fs::read_to_string(path).map(|found| text = found),
+    };
+    let help = "write it by `tc -j qdisc show dev DEVICE > FILE`";
+    read.map_err(|e| Failure::bad_input(format!("{file} cannot be read: {e}")).help(help))?;
+    Ok(text)
+}
+
+/// The schedule of the device, or the only one.
+fn of_device(found: Vec<Configured>, device: Option<&str>, file: &str) -> Result<Configured, Failure> {
+    let names: Vec<String> = found.iter().map(|one| format!("`{}`", one.device)).collect();
+    let names = names.join(", ");
+    let mut fitting = found.into_iter().filter(|one| device.is_none_or(|device| one.device == device));
+    match (fitting.next(), fitting.next(), device) {
+        (Some(one), None, _) => Ok(one),
+        (None, _, Some(device)) => {
+            Err(Failure::bad_input(format!("{file}: there is no schedule of device `{device}`"))
+                .help(format!("devices with a schedule: {names}")))
+        }
+        _ => Err(Failure::bad_input(format!("{file}: there are schedules of several devices: {names}"))
+            .help("choose one by `--device NAME`")),
+    }
+}
+
+fn rule(args: &GatesPredict, schedule: &Schedule, file: &str) -> Result<Rule, Failure> {
+    match args.rule {
+        Some(rule) => Ok(rule.into()),
+        None if schedule.differs() => {
+            let sum = schedule.entries.iter().map(|entry| entry.interval_ns).sum::<u64>();
+            let [sum, cycle] = [sum, schedule.cycle_ns].map(|ns| Nanos(ns as i64));
+            let what = format!("{file}: the entries last {sum} and the cycle {cycle}, which rules treat differently");
+            let help = "give `--as kernel` (Linux: the list begins again, or is cut off) or `--as standard` (IEEE 802.1Q: \
+                        the last entry is extended, or the list is cut off)";
+            Err(Failure::bad_input(what).help(help))
+        }
+        None => Ok(Rule::Kernel),
+    }
+}
+
+fn sentences(prediction: &Prediction) -> String {
+    let time = |ns: Option<u64>| Nanos(ns.unwrap_or_default() as i64);
+    let share = prediction.share_without_wait.unwrap_or_default();
+    match prediction {
+        Prediction { fits: false, .. } => {
+            "It does not fit: no window of the class is long enough, so that it is never sent.".into()
+        }
+        Prediction { worst_wait_ns: Some(0), .. } => "It never waits for the gate.".to_owned(),
+        Prediction { worst_wait_ns, worst_arrival_ns, mean_wait_ns, .. } => format!(
+            "It waits for the gate for at most {}, if it is ready {} after the begin of a cycle. If it is ready at any time, it \
+             waits for {} on average, and does not wait at {:.1} % of the times.",
+            time(*worst_wait_ns),
+            time(*worst_arrival_ns),
+            time(mean_wait_ns.map(|ns| ns.round() as u64)),
+            100.0 * share,
+        ),
+    }
+}
