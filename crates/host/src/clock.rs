@@ -19,6 +19,11 @@ pub fn monotonic_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Time of CLOCK_MONOTONIC_RAW in ns: as the monotonic clock, but without the adjustments of its rate by NTP or PTP.
+pub fn unadjusted_ns() -> i64 {
+    read(libc::CLOCK_MONOTONIC_RAW)
+}
+
 /// Time of CLOCK_REALTIME in ns since 1970.
 pub fn realtime_ns() -> i64 {
     read(libc::CLOCK_REALTIME)

@@ -30,7 +30,7 @@ mod setting_text;
 mod steal;
 mod virsh;
 
-pub use clock::{OffsetTrack, cpu_ns_of, monotonic_ns, process_cpu_ns, read_offset, realtime_ns};
+pub use clock::{OffsetTrack, cpu_ns_of, monotonic_ns, process_cpu_ns, read_offset, realtime_ns, unadjusted_ns};
 pub use interface::{InterfaceCounters, InterfaceFacts, interface_counters, interface_facts, ip_counters};
 pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
 pub use knob::{KnobError, Knobs, Place};

@@ -124,7 +124,8 @@ fn ended(piece: &Piece, timeline: &Timeline, threads: &Threads) -> Option<Ended>
                 None => wake().filter(|wake| wake.packet).and_then(|wake| Some((wake.cpu, wake.within?)))?,
             };
             // Between two machines, the packet can have been anywhere while the thread waited.
-            let evidence = if threads.kernel(cpu).is_one { Evidence::Inferred } else { Evidence::AtMost };
+            let is_one = threads.kernel(cpu).is_one && !timeline.misses_host();
+            let evidence = if is_one { Evidence::Inferred } else { Evidence::AtMost };
             Some(Ended { cpu, within, evidence, woken: &RECEIVERS })
         }
         // The sender slept although its message was due. Timers of real-time threads need no thread.
@@ -172,7 +173,8 @@ mod tests {
         waits_in(Metric::Out, REAL_TIME, seen, from_ns, what)
     }
 
-    const REAL_TIME: Kernel = Kernel { throttles: true, is_real_time: true, has_irq_threads: true, is_one: true };
+    const REAL_TIME: Kernel =
+        Kernel { throttles: true, is_real_time: true, has_irq_threads: true, is_emulated: false, is_one: true };
 
     fn waits_in(
         leg: Metric,

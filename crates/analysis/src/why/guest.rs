@@ -29,6 +29,10 @@ pub(crate) struct Guest {
     pub has_one_vcpu: bool,
     /// Ids of the threads that carry packets.
     pub others: Vec<i32>,
+    /// Ids of the threads that run the timers of emulated virtual CPUs.
+    pub timers: Vec<i32>,
+    /// Whether both ends are known to be on the host, so that a message cannot have been on another machine.
+    pub has_both_ends: bool,
     /// Names of the threads, by id.
     pub names: BTreeMap<i32, String>,
 }
@@ -113,7 +117,9 @@ impl Guest {
                 vec![of("ping", of_ping), of("pong", of_pong)]
             }
         };
-        found.into_iter().flatten().collect()
+        // In the last case, one end can be on another machine.
+        let has_both_ends = found.iter().all(Option::is_some);
+        found.into_iter().flatten().map(|guest| Guest { has_both_ends, ..guest }).collect()
     }
 
     /// The guest `name` of an end. `recorded`: the events of the host, which stand for those of `machine`.
@@ -136,6 +142,9 @@ impl Guest {
         let carriers = if seen.threads.iter().any(|t| t.name == VHOST) { VHOST } else { QEMU };
         for thread in seen.threads.iter().filter(|thread| is_recorded(thread)) {
             let tid = machine.thread(thread.tid);
+            if thread.vcpu.is_none() && thread.name.starts_with(QEMU) {
+                guest.timers.push(tid);
+            }
             match thread.vcpu {
                 Some(number) => drop(guest.vcpus.insert(number, tid)),
                 None if thread.name.starts_with(carriers) => guest.others.push(tid),
@@ -154,6 +163,16 @@ impl Guest {
     /// Whether a thread of the host runs the guest.
     pub fn has(&self, thread: i32) -> bool {
         self.names.contains_key(&thread)
+    }
+
+    /// Id of the first thread that runs the guest.
+    pub fn first_thread(&self) -> Option<i32> {
+        self.names.keys().next().copied()
+    }
+
+    /// The same guest; a thread runs the timers of its virtual CPUs only if they are emulated.
+    pub fn emulated(self, is_emulated: bool) -> Guest {
+        if is_emulated { self } else { Guest { timers: Vec::new(), ..self } }
     }
 
     /// The process that runs the guest, as a cause.
@@ -184,25 +203,30 @@ impl Guest {
             }
             // No thread of an end had the message. It can only have waited for the guest: the only vCPU, or a thread that
             // carries packets.
-            Doing::SleptForMessage(None | Some(SleepState::Interruptible)) | Doing::Polled { .. } => self.carriers(),
-            Doing::Unknown if self.is_of(piece.end) => self.carriers(),
-            // The sender slept although its message was due: the timer of the virtual CPU that woke it was late. Without KVM, the
-            // main thread of QEMU runs it.
+            Doing::SleptForMessage(None | Some(SleepState::Interruptible)) | Doing::Polled { .. } => {
+                self.carriers(piece)
+            }
+            Doing::Unknown if self.is_of(piece.end) => self.carriers(piece),
+            // The sender slept although its message was due: the timer of the virtual CPU that woke it was late.
             Doing::Slept(None | Some(SleepState::Interruptible))
                 if piece.leg == Metric::SendLateness && self.is_of(piece.end) =>
             {
                 let wake = timeline.woken(piece.thread, piece.to_ns, piece.to_ns);
                 let vcpu = wake.and_then(|wake| self.vcpus.get(&kernel_cpu(wake.cpu)));
-                vcpu.into_iter().chain(&self.others).map(|tid| (*tid, Evidence::Inferred)).collect()
+                vcpu.into_iter().chain(&self.timers).map(|tid| (*tid, Evidence::Inferred)).collect()
             }
             _ => Vec::new(),
         }
     }
 
     /// The threads for which a message can have waited that no thread of an end had.
-    fn carriers(&self) -> Vec<(i32, Evidence)> {
-        let only = self.vcpus.values().filter(|_| self.has_one_vcpu);
-        only.chain(&self.others).map(|tid| (*tid, Evidence::Inferred)).collect()
+    fn carriers(&self, piece: &Piece) -> Vec<(i32, Evidence)> {
+        // After its send call, the virtual CPU of the sender no longer has the message.
+        let receives = self.is_of(piece.end) || !matches!(piece.leg, Metric::Out | Metric::Back);
+        let only = self.vcpus.values().filter(|_| self.has_one_vcpu && receives);
+        // Between two machines, the message can have been anywhere while the thread waited.
+        let evidence = if self.has_both_ends { Evidence::Inferred } else { Evidence::AtMost };
+        only.chain(&self.others).map(|tid| (*tid, evidence)).collect()
     }
 }
 
@@ -222,6 +246,8 @@ mod tests {
             vcpus: vcpus.iter().copied().collect(),
             has_one_vcpu,
             others: vec![MAIN],
+            timers: vec![MAIN],
+            has_both_ends: true,
             ..Guest::default()
         }
     }
@@ -284,8 +310,29 @@ mod tests {
             (650, 900, MAIN, Evidence::Inferred),
         ];
         assert_eq!(found, expected);
+        // The virtual CPU of the sender no longer has the message.
+        let of_ping = Guest { ends: vec!["ping"], ..guest(&[(0, VCPU)]) };
+        assert_eq!(kept(&of_ping, none), of_qemu);
+        // The other end is on another machine, where the message can have been.
+        let alone = Guest { has_both_ends: false, ..guest(&[(0, VCPU), (1, 32)]) };
+        assert!(kept(&alone, none).iter().all(|(.., evidence)| *evidence == Evidence::AtMost));
         // A thread of an end had the message.
         assert_eq!(kept(&guest(&[(0, VCPU)]), Doing::SleptInCall(None)), []);
+    }
+
+    #[test]
+    fn a_sender_that_slept_too_long_waited_for_the_virtual_cpu_that_woke_it_or_for_its_timer() {
+        let late = Piece { leg: Metric::SendLateness, ..piece(Doing::Slept(None)) };
+        let cpu = Machine::Pong.cpu(0);
+        let wake = SwitchKind::Wake { thread: late.thread, by: 0, interrupt: true, packet: false, limit: None };
+        let mut timeline = timeline();
+        timeline.add(SwitchEvent { at_ns: late.to_ns, cpu, what: wake });
+        let kept = |guest: Guest| guest.kept(&late, &timeline).iter().map(|k| k.thread).collect::<Vec<_>>();
+        let two = || guest(&[(0, VCPU), (1, 32)]);
+        assert_eq!(kept(two().emulated(true)), [VCPU, MAIN, VCPU, MAIN]);
+        assert_eq!(kept(two().emulated(false)), [VCPU, VCPU]);
+        // It was woken on the other virtual CPU.
+        assert!(kept(guest(&[(1, VCPU)]).emulated(false)).is_empty());
     }
 
     /// Test: two agents of a host give the same event, and the timeline begins within their time span.

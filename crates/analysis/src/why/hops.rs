@@ -64,13 +64,13 @@ impl Hops {
 
     /// The way of the message of a slot that was sent after the time `from_ns` and received at the time `to_ns`, and how it is
     /// known that this is the way of the message; `None` if it was not followed. The call that sent it returned at the time
-    /// `sent_ns`. If the message could not be read, it is the only datagram that could not be read and that one of `senders` sent
-    /// within this call.
+    /// `sent_ns`. If the message could not be read, it is the only datagram that could not be read and that was sent within this
+    /// call: by a thread of the sender, for which `sender` says whether it is the one that called.
     pub fn way(
         &self,
         slot: u64,
         (from_ns, sent_ns, to_ns): (i64, i64, i64),
-        senders: impl Fn(i32) -> bool,
+        sender: impl Fn(i32) -> Option<bool>,
     ) -> Option<(Way, Evidence)> {
         if self.gaps.iter().any(|(from, to)| *from < to_ns && from_ns < *to) {
             return None;
@@ -81,12 +81,14 @@ impl Hops {
             return Some((way(&chosen(passed))?, Evidence::Seen));
         }
         let is_sent = |p: &Passed| {
-            p.hop.at == HopPlace::Queued && senders(p.hop.thread) && (from_ns..=sent_ns).contains(&p.hop.at_ns)
+            p.hop.at == HopPlace::Queued && sender(p.hop.thread).is_some() && (from_ns..=sent_ns).contains(&p.hop.at_ns)
         };
         let mut candidates = self.unread.iter().filter(|(_, passed)| passed.first().is_some_and(is_sent));
         let ((_, seq), passed) = candidates.next().filter(|_| candidates.next().is_none())?;
-        // The middleware may have sent something else instead.
-        let evidence = if stream_of(*seq) == PROTECTED { Evidence::Inferred } else { Evidence::Seen };
+        // The middleware may have sent something else instead, and another thread may have sent an earlier message.
+        let calls = passed.first().and_then(|p| sender(p.hop.thread)).unwrap_or(false);
+        let is_sure = calls && stream_of(*seq) == IN_PAGES;
+        let evidence = if is_sure { Evidence::Seen } else { Evidence::Inferred };
         Some((way(&chosen(passed))?, evidence))
     }
 
@@ -119,7 +121,7 @@ mod tests {
     fn hops_of_a_time_in_which_records_were_lost_are_not_used() {
         let hop = hop(10, HopPlace::Queued, 0).hop;
         let hops = hops(Packets { gaps: vec![(50, 60)], hops: vec![hop], ..Packets::default() });
-        let way = |slot, from_ns, to_ns| hops.way(slot, (from_ns, from_ns, to_ns), |_| true);
+        let way = |slot, from_ns, to_ns| hops.way(slot, (from_ns, from_ns, to_ns), |_| Some(true));
         assert_eq!(way(3, 5, 100), None);
         assert!(way(3, 5, 40).is_some());
         // Another message, and another time.
@@ -140,14 +142,16 @@ mod tests {
         ];
         let hops = hops(Packets { hops: all, ..Packets::default() });
         let way = |from_ns, sent_ns| {
-            let (way, evidence) = hops.way(3, (from_ns, sent_ns, 100), |thread| thread == 10)?;
+            let (way, evidence) = hops.way(3, (from_ns, sent_ns, 100), |thread| (thread == 10).then_some(true))?;
             Some((way.from_ns, way.to_ns, evidence))
         };
         assert_eq!(way(5, 20), Some((10, 30, Evidence::Seen)));
         assert_eq!(way(52, 60), Some((55, 70, Evidence::Inferred)));
         // Two datagrams, none, and one of another thread.
         assert_eq!([way(45, 60), way(80, 90)], [None, None]);
-        assert_eq!(hops.way(3, (5, 20, 100), |thread| thread != 10), None);
+        assert_eq!(hops.way(3, (5, 20, 100), |thread| (thread != 10).then_some(true)), None);
+        // A thread that did not call may have sent an earlier message.
+        assert_eq!(hops.way(3, (5, 20, 100), |_| Some(false)).map(|(_, evidence)| evidence), Some(Evidence::Inferred));
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(crate) struct Kernel {
     pub is_real_time: bool,
     /// Whether all interrupts have threads: on a real-time kernel, and on another one with the parameter `threadirqs`.
     pub has_irq_threads: bool,
+    /// Whether the CPUs of the machine are emulated.
+    pub is_emulated: bool,
     /// Whether the other end is on the same machine, so that no other machine can have had a message. A guest whose threads on
     /// the host are recorded is on the machine of the host.
     pub is_one: bool,
@@ -35,7 +37,8 @@ pub(crate) fn kernels(record: &Record) -> BTreeMap<&str, Kernel> {
             _ => "",
         };
         let has_irq_threads = is_real_time || parameters.split_whitespace().any(|word| word == "threadirqs");
-        Kernel { throttles, is_real_time, has_irq_threads, is_one: false }
+        let is_emulated = host.get("guest.accelerator") == Some(&FactValue::Text("emulated".to_owned()));
+        Kernel { throttles, is_real_time, has_irq_threads, is_emulated, is_one: false }
     };
     let hosts = record.manifest.hosts.keys().zip(record.hosts());
     hosts.filter_map(|(name, facts)| Some((name.as_str(), one(&facts.ok()?)))).collect()

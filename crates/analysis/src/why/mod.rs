@@ -182,6 +182,14 @@ fn facts_of(
     let outer = recorded.iter().find_map(|s| s.host.as_ref()).map(|host| host.name.as_str());
     let is_watched = pong.is_followed() && guest::are_watched(&guests, outer.is_some());
     let kernels = kernels::of_trial(&record.manifest, trial, kernels, (outer, is_watched));
+    let is_emulated = |guest: &Guest| kernels[usize::from(!guest.is_of("ping"))].is_emulated;
+    let guests = guests
+        .into_iter()
+        .map(|guest| {
+            let is = is_emulated(&guest);
+            guest.emulated(is)
+        })
+        .collect();
     Ok(TrialFacts { trial, found, misses, pong, host_clock, read, rows: wanted.times, seen, guests, poll, kernels })
 }
 
@@ -334,6 +342,8 @@ fn described(facts: &TrialFacts, incident: &Incident, ledger: Option<&Ledger>, s
     let without = ledger.is_none() && incident.excess_ns > 0;
     let seen = facts.seen.as_ref().map(|_| sight.known.seen);
     let worst = sight.messages.get(&incident.worst.1);
+    let timeline = worst.and_then(|stamps| sight.timelines.covering(stamps.due_ns, stamps.received_ns));
+    let sees_host = timeline.is_some_and(|timeline| !timeline.misses_host());
     IncidentReport {
         trial: facts.trial,
         begin_ns: incident.begin_ns,
@@ -352,7 +362,7 @@ fn described(facts: &TrialFacts, incident: &Incident, ledger: Option<&Ledger>, s
         waterfall: None,
         no_ledger: without.then(|| why_no_ledger(seen, span).to_owned()),
         other_clock: facts.pong.report(span),
-        host_clock_width_ns: facts.host_clock.as_ref().map(|bounds| width_ns(bounds, span)),
+        host_clock_width_ns: facts.host_clock.as_ref().filter(|_| sees_host).map(|bounds| width_ns(bounds, span)),
         text: String::new(),
     }
 }

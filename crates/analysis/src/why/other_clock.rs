@@ -253,3 +253,53 @@ fn convert_ids(event: &mut SwitchEvent, machine: Machine) {
         SwitchKind::Interrupted { .. } => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::{ClockReading, HostOfGuests, Task};
+
+    #[test]
+    fn events_of_the_host_of_guests_are_converted_with_ids_of_their_own() {
+        // The clock of the host is ahead by 5 s; a reading takes 2 us.
+        let reading = |ping_ns| ClockReading {
+            before_ns: 5_000_000_000 + ping_ns - 1_000,
+            other_ns: ping_ns,
+            after_ns: 5_000_000_000 + ping_ns + 1_000,
+        };
+        let ping_clock = [0, 1_000_000_000].map(reading).to_vec();
+        let what = SwitchKind::In(7);
+        let task = Task { name: "qemu".into(), policy: None, process: None, kernel: false };
+        let of_host = Switches {
+            host: Some(HostOfGuests { name: "h".into(), ping_clock }),
+            scope: SwitchScope::Cpus(CpuList::one(1)),
+            events: vec![SwitchEvent { at_ns: 5_500_000_000, cpu: 1, what }],
+            tasks: [(7, task)].into(),
+            ..Switches::default()
+        };
+        let of_ends = |end: &str| Switches {
+            ends: vec![end.into()],
+            events: vec![SwitchEvent { at_ns: 500, cpu: 1, what }],
+            ..Switches::default()
+        };
+        let seen = [of_ends("ping"), of_ends("pong"), of_host];
+        let (bounds, messages) = (host_clock(&seen), BTreeMap::new());
+        let shown = |lines: &Lines| {
+            let view = View::of(lines, &seen, &messages);
+            let events = view.seen.iter().flat_map(|s| &s.events).map(|e| (e.at_ns, e.cpu, e.what));
+            (events.collect::<Vec<_>>(), view.seen[2].tasks.contains_key(&Machine::Host.thread(7)))
+        };
+        let (events, has_name) = shown(&Lines::middle(&Pong::SameClock, bounds.as_ref()));
+        assert_eq!(events[..2], [(500, 1, what); 2]);
+        let (at_ns, cpu, what) = events[2];
+        assert_eq!((cpu, what), (Machine::Host.cpu(1), SwitchKind::In(Machine::Host.thread(7))));
+        assert!(has_name && (499_999_000..=500_001_000).contains(&at_ns), "{at_ns}");
+        assert_eq!((kernel_cpu(cpu), kernel_id(Machine::Host.thread(7))), (1, 7));
+        assert_eq!((Machine::of_cpu(cpu), Machine::of_thread(Machine::Pong.thread(7))), (Machine::Host, Machine::Pong));
+        // The possible lines give times on both sides.
+        let all = Lines::extremes(&Pong::SameClock, bounds.as_ref(), &[500_000_000]);
+        let times: Vec<i64> = all.iter().map(|lines| shown(lines).0[2].0).collect();
+        assert!(times.iter().any(|at| *at < 500_000_000) && times.iter().any(|at| *at > 500_000_000), "{times:?}");
+        assert!(Lines::extremes(&Pong::SameClock, None, &[0]).is_empty());
+    }
+}

@@ -23,14 +23,14 @@ pub(crate) fn course(stamps: &Stamps, timeline: &Timeline, threads: &Threads) ->
 
 /// The way of a message through the kernel in this leg, and how it is known; `None` if the message was not followed.
 fn way(leg: &Leg, stamps: &Stamps, timeline: &Timeline, threads: &Threads) -> Option<(Way, Evidence)> {
-    let (begun_ns, sent_ns, end) = match (leg.metric, stamps.echo) {
-        (Metric::Out, _) => (stamps.send_ns, stamps.sent_ns, "ping"),
+    let (begun_ns, sent_ns, end, caller) = match (leg.metric, stamps.echo) {
+        (Metric::Out, _) => (stamps.send_ns, stamps.sent_ns, "ping", threads.main_of("ping")),
         // The pong sends its answer within its call, which belongs to the turnaround.
-        (Metric::Back, Some([_, begun, answered])) => (begun, answered, "pong"),
+        (Metric::Back, Some([_, begun, answered])) => (begun, answered, "pong", stamps.receivers[0]),
         _ => return None,
     };
-    let senders = |thread| threads.of_end(end).any(|tid| tid == thread);
-    timeline.hops.way(stamps.slot, (begun_ns, sent_ns, leg.to_ns), senders)
+    let sender = |thread| threads.of_end(end).any(|tid| tid == thread).then_some(Some(thread) == caller);
+    timeline.hops.way(stamps.slot, (begun_ns, sent_ns, leg.to_ns), sender)
 }
 
 /// Follows a message through a leg. The latest piece comes first.

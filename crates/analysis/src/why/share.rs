@@ -29,6 +29,14 @@ pub(crate) struct Share {
     pub evidence: Evidence,
 }
 
+impl Share {
+    /// The same share, which is no better known than `evidence` says.
+    pub fn no_better_known(&self, evidence: Evidence) -> Share {
+        let low_ns = if evidence == Evidence::AtMost { 0 } else { self.low_ns };
+        Share { evidence: self.evidence.max(evidence), low_ns, ..self.clone() }
+    }
+}
+
 /// Everything that is known about one trial, from which the causes of time spans follow.
 pub(crate) struct Circumstances<'a> {
     pub threads: &'a Threads<'a>,

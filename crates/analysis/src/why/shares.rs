@@ -79,8 +79,8 @@ fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstance
     let part = Piece { from_ns, to_ns, end, thread, ..*piece };
     let mut shares = Vec::new();
     let hypervisor = guest.map(Guest::hypervisor);
-    // All threads of the process stand still.
-    let all = Piece { thread: 0, ..part };
+    // All threads of the process stand still: one of them stands for all, whichever was looked at.
+    let all = Piece { thread: guest.and_then(Guest::first_thread).unwrap_or(thread), ..part };
     match idle {
         Idle::Ready { cpu, limit } => {
             let limited = limit.map(|limit| Limited { limit, until_ns: timeline.freed(cpu, from_ns, to_ns) });
@@ -90,7 +90,7 @@ fn of_guest(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstance
         Idle::Frozen => shares.push(whole(&all, CauseWord::Frozen, None, hypervisor, evidence)),
     }
     // What had the CPU is no better known than that the message waited for this thread.
-    shares.iter_mut().for_each(|share| share.evidence = share.evidence.max(evidence));
+    shares.iter_mut().for_each(|share| *share = share.no_better_known(evidence));
     shares
 }
 
@@ -102,7 +102,7 @@ fn of_carrier(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstan
     let mut shares = Vec::new();
     waited(&Piece { from_ns, to_ns, end, thread, ..*piece }, (cpu, evidence), timeline, known, &mut shares);
     let carried = shares.into_iter().filter_map(|mut share| {
-        share.evidence = share.evidence.max(evidence);
+        share = share.no_better_known(evidence);
         // Not a thread of an end waited, but one of the kernel.
         if share.key.cause == CauseWord::WaitedForCpu {
             share.key.cause = CauseWord::KernelThread;

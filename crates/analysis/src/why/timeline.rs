@@ -111,6 +111,8 @@ pub(crate) struct Timeline {
     waits_seen: BTreeSet<String>,
     /// Whether wake-ups by packets are marked.
     packets_seen: bool,
+    /// Whether the host of the guests was recorded in the trial, and not in the whole time span.
+    misses_host: bool,
     /// Ways of messages through the kernel.
     pub hops: Hops,
 }
@@ -118,7 +120,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// Builds the timeline of one time span, from `begin` to `end`, whose events were requested from all agents.
     pub fn of(seen: &[Switches], (begin_ns, end_ns): (i64, i64)) -> Timeline {
-        let span = (begin_ns, end_ns);
+        let (span, recorded_by) = ((begin_ns, end_ns), seen.len());
         // The host of guests adds to what the agents saw. What it saw in a part of the time only is left out.
         let seen = || seen.iter().filter(|s| s.host.is_none() || is_whole(s, span));
         let of_ends = || seen().filter(|s| s.host.is_none());
@@ -128,7 +130,9 @@ impl Timeline {
         let packets_seen = of_ends().all(by_bpf);
         let gaps = gaps.collect();
         let hops = Hops::of(seen(), span);
-        let mut timeline = Timeline { begin_ns, end_ns, gaps, wakes_seen, packets_seen, hops, ..Timeline::default() };
+        let misses_host = seen().count() < recorded_by;
+        let mut timeline =
+            Timeline { begin_ns, end_ns, gaps, wakes_seen, packets_seen, misses_host, hops, ..Timeline::default() };
         let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for seen in seen() {
@@ -182,6 +186,12 @@ impl Timeline {
         self.begin_ns <= from_ns
             && to_ns <= self.end_ns
             && !self.gaps.iter().any(|(from, to)| *from < to_ns && from_ns < *to)
+    }
+
+    /// Adds an event after the others.
+    #[cfg(test)]
+    pub fn add(&mut self, event: SwitchEvent) {
+        self.push(event);
     }
 
     fn push(&mut self, SwitchEvent { at_ns, cpu, what }: SwitchEvent) {
@@ -390,6 +400,11 @@ impl Timeline {
         let last: Vec<(i64, State)> = threads.filter_map(|t| self.before(t, at)).collect();
         let runs = last.iter().any(|(_, state)| matches!(state, State::On(_)));
         last.iter().map(|(since, _)| *since).max().filter(|_| !runs)
+    }
+
+    /// True if the host of the guests was recorded in the trial, and not in the whole time span.
+    pub fn misses_host(&self) -> bool {
+        self.misses_host
     }
 
     /// True if the record of context switches also contains the wake-ups of threads.

@@ -78,7 +78,8 @@ fn recording(recording: &RecordingReport) -> String {
     let mut text = format!("Recorded {at}: {events}, by {by}");
     if let (Some(cost), Some(unwatched)) = (recording.per_message_ns, recording.unwatched_ns) {
         let (cost, unwatched) = (time(cost.max(0) as f64), time(unwatched as f64));
-        text.push_str(&format!(", which added {cost} to a round trip of {unwatched} between two threads of the agent"));
+        let of = if recording.ends.is_empty() { "Tailbound" } else { "the agent" };
+        text.push_str(&format!(", which added {cost} to a round trip of {unwatched} between two threads of {of}"));
     }
     for LevelCost { level, per_message_ns, unwatched_ns } in &recording.others {
         let (cost, unwatched) = (time((*per_message_ns).max(0) as f64), time(*unwatched_ns as f64));

@@ -102,7 +102,7 @@ async fn measure_observed(
     let (id, spec) = (context.trial.id, context.spec());
     let met = !unmatched && parts.iter().all(|p| p.lost.is_none());
     let mut nodes = Nodes::look(lab);
-    let mut host = if met { HostWatch::open(lab, spec) } else { None };
+    let mut host = if met { HostWatch::open(lab, spec).await } else { None };
     let silence = if met { quiet(spec) } else { Nanos(0) };
     let watch = tokio::select! {
         watch = proof::Watch::begin(lab, silence) => watch,
@@ -115,7 +115,7 @@ async fn measure_observed(
     record.manifest.trial_mut(id).began_unix_ns = Some(unix_ns());
     let ports = proof::Ports::begin(context.wiring, lab);
     if let Some(host) = &mut host {
-        host.begin(&mut lab.agents).await;
+        host.begin(parts, &mut lab.agents).await;
     }
     let guests = Guests::begin(lab);
     nodes.begin();
@@ -130,7 +130,7 @@ async fn measure_observed(
     record.manifest.trial_mut(id).controller =
         Some(ControllerUse { cpu_ns: lab.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
     if let Some(host) = &mut host {
-        host.end(&mut lab.agents).await;
+        host.end(parts, &mut lab.agents).await;
     }
     let spaces = watch.end(lab);
     tracing::debug!(trial = id, "measuring has ended");

@@ -94,6 +94,8 @@ async fn listen(
                     return Ok(());
                 }
                 Message::Failed(failed) => Err(Lost::Reported(failed.problem.what)),
+                // The answer to a question about its clock, for which nobody waits any longer.
+                Message::Answer(_) => Ok(()),
                 Message::Draining(draining) => {
                     draining.clock.into_iter().for_each(|reading| part.track.push(reading));
                     if let Some(incoming) = part.incoming.get_mut(draining.end as usize) {

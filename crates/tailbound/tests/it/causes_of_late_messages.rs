@@ -298,6 +298,14 @@ fn disturbed_guest_of_the_pong(ends: &dyn Fn(&str) -> String, guest: &str, ahead
     let hog = "`vCPU 0 of guest pong` of the pong end waited for CPU 1, which `injected-hog` (";
     let stop = "`the hypervisor of guest pong` was stopped (SIGSTOP, or a debugger)";
     assert!(text.contains(hog) && text.contains(stop), "{text}");
+    // The receiver of the ping did not cause it.
+    let stopped_at = |incident: &Value| -> Vec<Value> {
+        let spans = incident["waterfall"]["spans"].as_array().into_iter().flatten();
+        spans.filter(|span| span["cause"] == "stopped").map(|span| span["hop"].clone()).collect()
+    };
+    let hops: Vec<Value> =
+        report["conditions"][0]["incidents"].as_array().unwrap().iter().flat_map(stopped_at).collect();
+    assert!(!hops.is_empty() && !hops.contains(&"ping_receiver".into()), "{hops:?}");
     guests.nothing_is_left();
 }
 

@@ -9,7 +9,7 @@ use crate::switches::windows::affordable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tailbound_abi::*;
 use tailbound_model::{
-    COUNTER_BITS, HopPlace, IN_PAGES, NotFollowed, PROTECTED, PacketDevice, PacketHop, Packets, SocketRead,
+    COUNTER_BITS, HopPlace, IN_PAGES, NotFollowed, PROTECTED, PacketDevice, PacketHop, Packets, SocketRead, stream_of,
 };
 
 /// Maximum number of hops in a result, so that the result fits into a frame of the agent's protocol.
@@ -35,6 +35,18 @@ struct OfMessage {
     part: u32,
 }
 
+/// Addresses, ports and identification of a datagram.
+type Route = ([u32; 4], [u32; 4], u16, u16, u32);
+
+/// A datagram that cannot be read.
+#[derive(Debug, Clone, Copy)]
+struct Unread {
+    of: OfMessage,
+    route: Route,
+    /// Name of the first device that queued it.
+    device: [u8; 16],
+}
+
 /// Follows the messages that one process sends.
 #[derive(Debug)]
 pub(in crate::switches) struct Follower {
@@ -49,8 +61,8 @@ pub(in crate::switches) struct Follower {
     fragmented: Recent<Fragmented, OfMessage>,
     /// Sequence numbers of messages that the middleware divided among several datagrams.
     divided: Recent<Divided, u64>,
-    /// Datagrams that cannot be read, by the packet buffer in which the process sent them.
-    unread: Recent<u64, OfMessage>,
+    /// Datagrams that cannot be read, by the packet buffer in which the process sent them; `None` = the buffer has another one.
+    unread: Recent<u64, Option<Unread>>,
     /// Number of datagrams that the process sent and that cannot be read.
     unread_sent: u64,
     /// For each CPU: packet buffer that it received last, and the message in it.
@@ -91,6 +103,7 @@ impl Follower {
             TB_PACKET_IN_SOCKET => {
                 if let Some((_, of)) = self.receiving.get(&packet.cpu).filter(|(buffer, _)| *buffer == packet.buffer) {
                     self.hops.keep(hop(packet, *of, HopPlace::InSocket));
+                    self.forget(packet.buffer);
                 }
             }
             _ => self.passed(packet),
@@ -143,6 +156,9 @@ impl Follower {
         if place == HopPlace::Received {
             self.receiving.insert(packet.cpu, (packet.buffer, of));
         }
+        if place == HopPlace::Dropped {
+            self.forget(packet.buffer);
+        }
         let device = self.device(packet);
         let reason = (place == HopPlace::Dropped).then_some(packet.number);
         let hop = PacketHop { device, reason, ..hop(packet, of, place) };
@@ -173,14 +189,19 @@ impl Follower {
                 self.divided.insert(of, seq);
                 OfMessage { seq, part }
             }
-            Ok(Some(Content::Part { of, part, seq: None })) => {
-                OfMessage { seq: *self.divided.get(&of).ok_or(NotFollowed::Divided)?, part }
-            }
-            Err(reason) => match self.unread(packet.buffer, reason, is_sent) {
+            Ok(Some(Content::Part { of, part, seq: None })) => match self.divided.get(&of) {
+                Some(seq) => OfMessage { seq: *seq, part },
+                // Nobody knows then whether another datagram of the same call is the whole message.
+                None => return self.unread(packet, NotFollowed::Divided, is_sent).and(Err(NotFollowed::Divided)),
+            },
+            Err(reason) => match self.unread(packet, reason, is_sent)? {
                 Some(of) => of,
                 None => return Ok(None),
             },
         };
+        if !matches!(stream_of(of.seq), IN_PAGES | PROTECTED) {
+            self.forget(packet.buffer);
+        }
         if packet.more != 0 {
             self.fragmented.insert(datagram, of);
         }
@@ -188,15 +209,32 @@ impl Follower {
     }
 
     /// What stands for the message of a datagram that cannot be read: the datagram itself, which keeps its packet buffer on its way
-    /// through the kernel. `None` if the process did not send the buffer, or if a device copied it.
-    fn unread(&mut self, buffer: u64, reason: NotFollowed, is_sent: bool) -> Option<OfMessage> {
-        if is_sent {
-            let stream = if reason == NotFollowed::InPages { IN_PAGES } else { PROTECTED };
-            let of = OfMessage { seq: stream << COUNTER_BITS | self.unread_sent, part: 0 };
-            self.unread_sent += 1;
-            self.unread.insert(buffer, of);
+    /// through the kernel. `Ok(None)` if the process did not send the buffer, or if a device copied it.
+    fn unread(
+        &mut self,
+        packet: &tb_packet,
+        reason: NotFollowed,
+        is_sent: bool,
+    ) -> Result<Option<OfMessage>, NotFollowed> {
+        let route = (packet.from, packet.to, packet.from_port, packet.to_port, packet.id);
+        let known = self.unread.get(&packet.buffer).copied().flatten().filter(|unread| unread.route == route);
+        // A device above another one (VLAN, bond) passes the datagram on in the same namespace.
+        let is_new = is_sent && known.is_none_or(|unread| unread.device == packet.device);
+        if !is_new {
+            return Ok(known.map(|unread| unread.of));
         }
-        self.unread.get(&buffer).copied()
+        let stream = if reason == NotFollowed::InPages { IN_PAGES } else { PROTECTED };
+        let of = OfMessage { seq: stream << COUNTER_BITS | self.unread_sent, part: 0 };
+        self.unread_sent += 1;
+        self.unread.insert(packet.buffer, Some(Unread { of, route, device: packet.device }));
+        Ok(Some(of))
+    }
+
+    /// The kernel uses this packet buffer for something else now, or may do so.
+    fn forget(&mut self, buffer: u64) {
+        if self.unread.get(&buffer).is_some() {
+            self.unread.insert(buffer, None);
+        }
     }
 
     /// Index of the device of a packet; `None` if it has none, or if there are too many devices.
@@ -341,6 +379,7 @@ mod tests {
         let mut follower = follower();
         let encrypted = [&b"RTPS\x02\x05\x01\x0fabcdefghijkl\x33\x01\x04\0"[..], &[0; 4]].concat();
         let buffer = |buffer, packet| tb_packet { buffer, ..packet };
+        let device = |packet| tb_packet { device: *b"vlan5\0\0\0\0\0\0\0\0\0\0\0", ..packet };
         follower.take(&packet(1, TB_PACKET_QUEUED, OWN, WHOLE, &[]));
         follower.take(&buffer(100, packet(2, TB_PACKET_QUEUED, OWN, WHOLE, &encrypted)));
         follower.take(&packet(3, TB_PACKET_RECEIVED, OTHER, WHOLE, &[]));
@@ -349,6 +388,12 @@ mod tests {
         follower.take(&packet(5, TB_PACKET_QUEUED, OWN, WHOLE, &[]));
         follower.take(&buffer(101, packet(6, TB_PACKET_RECEIVED, OTHER, WHOLE, &[])));
         follower.take(&buffer(102, packet(7, TB_PACKET_QUEUED, OTHER, WHOLE, &[])));
+        // The device below a VLAN passes the datagram on; then a copy has its buffer, which the kernel has freed.
+        follower.take(&device(buffer(103, packet(8, TB_PACKET_QUEUED, OWN, WHOLE, &[]))));
+        follower.take(&buffer(103, packet(9, TB_PACKET_QUEUED, OWN, WHOLE, &[])));
+        follower.take(&tb_packet { id: 6, ..buffer(103, packet(10, TB_PACKET_RECEIVED, OTHER, WHOLE, &[])) });
+        follower.take(&buffer(103, packet(11, TB_PACKET_QUEUED, OWN, WHOLE, &7u64.to_le_bytes())));
+        follower.take(&buffer(103, packet(12, TB_PACKET_RECEIVED, OTHER, WHOLE, &[])));
         let seq = |stream: u64, number| stream << COUNTER_BITS | number;
         let expected = [
             (1, seq(IN_PAGES, 0), HopPlace::Queued, 0),
@@ -356,6 +401,9 @@ mod tests {
             (3, seq(IN_PAGES, 0), HopPlace::Received, 0),
             (4, seq(IN_PAGES, 0), HopPlace::InSocket, 0),
             (5, seq(IN_PAGES, 2), HopPlace::Queued, 0),
+            (8, seq(IN_PAGES, 3), HopPlace::Queued, 0),
+            (9, seq(IN_PAGES, 3), HopPlace::Queued, 0),
+            (11, 7, HopPlace::Queued, 0),
         ];
         assert_eq!(found(&follower), expected);
         assert_eq!(follower.within(&[]).not_followed, [].into());
