@@ -8,11 +8,14 @@ use super::clock_readings::readings;
 use super::trial_state::Part;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted, cpus_to_watch};
-use tailbound_model::{Attribution, ClockReading, CpuList, HostOfGuests, Nanos, SwitchScope, Switches, TrialSpec};
+use tailbound_model::{
+    Attribution, ClockReading, CpuList, HostOfGuests, Nanos, Problem, SwitchScope, Switches, TrialSpec,
+};
 use tailbound_wire::Role;
 
 /// Number of readings of the ping's clock before and after a trial. The shortest ones give the bounds.
@@ -120,26 +123,32 @@ impl HostWatch {
     ///
     /// # Errors
     /// The events cannot be used, for this reason.
-    pub fn within(&mut self, windows: &[(i64, i64)], name: &str) -> Result<Switches, String> {
+    pub fn within(&mut self, windows: &[(i64, i64)], name: &str) -> Result<Switches, Problem> {
         let Recorded { watch, clocks } = match &mut self.watch {
             Watch::Ended(recorded) => recorded,
-            Watch::Lost(why) => return Err(std::mem::take(why)),
-            _ => return Err("the trial did not begin".to_owned()),
+            Watch::Lost(why) => return Err(not_recorded(why.as_str())),
+            _ => return Err(not_recorded("the trial did not begin")),
         };
         let uneven_ns = uneven_ns(clocks);
         if uneven_ns > MOST_UNEVEN_NS {
             let uneven = Nanos(uneven_ns);
-            return Err(format!(
-                "the clock of this host was adjusted during the trial, by {uneven} against an even rate"
-            ));
+            let why = format!("the clock of this host was adjusted during the trial, by {uneven} against an even rate");
+            return Err(not_recorded(why));
         }
         let host = HostOfGuests { name: name.to_owned(), ping_clock: self.ping_clock.clone() };
         match watch.events_in(windows) {
             seen @ Switches { scope: SwitchScope::Cpus(_), .. } => Ok(Switches { host: Some(host), ..seen }),
-            Switches { scope: SwitchScope::Nothing(why), .. } => Err(why),
-            _ => Err("the kernel permits no recording of whole CPUs".to_owned()),
+            Switches { scope: SwitchScope::Nothing(why), .. } => Err(not_recorded(why)),
+            _ => Err(not_recorded("the kernel permits no recording of whole CPUs")),
         }
     }
+}
+
+/// The problem that this host is not recorded for this reason.
+pub(super) fn not_recorded(why: impl Display) -> Problem {
+    let what = format!("what kept the threads of the guests from a CPU of this host is not known: {why}");
+    let remedy = "run as root, or give CAP_PERFMON and CAP_BPF, if the reason is a missing privilege";
+    Problem::new("host_not_recorded", what, remedy)
 }
 
 /// Starts the recording, with the thread that reads the events.
@@ -189,6 +198,15 @@ fn read_until(watch: &mut SwitchWatch, ended: &OwnedFd) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_of_guests_that_is_not_recorded_is_said_with_the_reason() {
+        let problem = not_recorded("the kernel permits no recording of whole CPUs");
+        insta::assert_snapshot!(problem.paragraph(), @r"
+        what kept the threads of the guests from a CPU of this host is not known: the kernel permits no recording of whole CPUs
+          help: run as root, or give CAP_PERFMON and CAP_BPF, if the reason is a missing privilege
+        ");
+    }
 
     #[test]
     fn a_clock_that_is_adjusted_for_a_while_is_not_even() {

@@ -5,7 +5,7 @@ use super::active_lab::ActiveLab;
 use super::agent::Agent;
 use super::collect::{self, Incoming};
 use super::flow;
-use super::host_watch::HostWatch;
+use super::host_watch::{HostWatch, not_recorded};
 use super::load_checks::fell_short;
 use super::trial_state::{Part, TrialResult};
 use crate::kept_windows::{in_other_clock, kept_windows};
@@ -271,7 +271,7 @@ fn store_host(
     windows: &[(i64, i64)],
 ) -> Result<(), RunError> {
     let bounds = bounds_of_readings(host.ping_clock())
-        .map_err(|_| "the difference between the clocks of this host and of the ping is not known".to_owned());
+        .map_err(|_| not_recorded("the difference between the clocks of this host and of the ping is not known"));
     let seen = bounds.and_then(|bounds| {
         let ahead_ns = |at_ns| {
             let [least, most] = bounds.offset_ns(at_ns);
@@ -281,15 +281,9 @@ fn store_host(
     });
     match seen {
         Ok(seen) => record.switches(trial, "host", &seen)?,
-        Err(why) => record.warn(host_not_recorded(&why).at_trial(trial))?,
+        Err(problem) => record.warn(Warning::of(Severity::Note, problem).at_trial(trial))?,
     }
     Ok(())
-}
-
-fn host_not_recorded(why: &str) -> Warning {
-    let text = format!("what kept the threads of the guests from a CPU of this host is not known: {why}");
-    let remedy = "run as root, or give CAP_PERFMON and CAP_BPF, if the reason is a missing privilege";
-    Warning::new("host_not_recorded", Severity::Note, text, remedy)
 }
 
 /// Stores the events of these time spans. If an agent does not answer, only the causes of late messages are missing.
@@ -310,18 +304,4 @@ async fn store_switches(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_of_guests_that_is_not_recorded_is_a_note_with_the_reason() {
-        let warning = host_not_recorded("the kernel permits no recording of whole CPUs");
-        insta::assert_snapshot!(format!("{:?}: {}", warning.severity, warning.problem.paragraph()), @r"
-        Note: what kept the threads of the guests from a CPU of this host is not known: the kernel permits no recording of whole CPUs
-          help: run as root, or give CAP_PERFMON and CAP_BPF, if the reason is a missing privilege
-        ");
-    }
 }
