@@ -19,7 +19,7 @@ import python_guest
 from causes.stage import TRACER, build
 
 TOP = python_guest.TOP
-MODULES = ("sch_tbf", "cls_bpf")
+MODULES = ("sch_netem", "cls_bpf")
 PROGRAMS = ("ip", "tc", "nsenter", "unshare")
 # Groups of trace points that Tailbound records.
 TRACE_POINTS = ("sched", "irq", "irq_vectors", "exceptions", "net", "skb", "napi", "sock")

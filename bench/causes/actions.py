@@ -88,7 +88,7 @@ class Actions:
     def slow_bridge(self, item, end, cpu):
         tc, port = self.path_port(item)
         # The bucket of the slow rate lets one more packet pass.
-        return [Part("write", [tc.pipe, *tc.block(port)], longer=2 * self.stage.period_ns)]
+        return [Part("write", [tc.pipe, *tc.block(port, item.size_ns)], longer=2 * self.stage.period_ns)]
 
     def dropping_bridge(self, item, end, cpu):
         tc, port = self.path_port(item)
@@ -188,7 +188,7 @@ class Actions:
 
     def slow_other_path(self, item, end, cpu):
         tc = self.other_path()
-        return [Part("write", [tc.pipe, *tc.block("o0")])]
+        return [Part("write", [tc.pipe, *tc.block("o0", item.size_ns)])]
 
     def dropping_other_path(self, item, end, cpu):
         tc = self.other_path()

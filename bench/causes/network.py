@@ -8,7 +8,9 @@ from pathlib import Path
 # Classic BPF: tc accepts fewer than 2048 instructions in one filter. A division is the slowest one.
 INSTRUCTIONS, FILTERS = 1900, 24
 # With the overhead, each packet costs 60 s of the slow rate, and the bucket holds one packet.
-FAST, BLOCKED = "rate 40gbit burst 100k limit 50m", "rate 8kbit burst 61000 overhead 60000 limit 50m"
+FAST, BLOCKED = "tbf rate 40gbit burst 100k limit 50m", "tbf rate 8kbit burst 61000 overhead 60000 limit 50m"
+# In a guest: each packet is delayed by the length of the fault.
+NETEM = "netem limit 100000"
 DROP = "bpf da bytecode '1,6 0 0 2'"                      # TC_ACT_SHOT
 
 
@@ -24,10 +26,11 @@ def steer(cpus):
 
 
 class Tc:
-    """`tc` in a network namespace, waiting for commands at a named pipe, so that a fault needs no new process."""
+    """`tc` in a network namespace, waiting for commands at a named pipe, so that a fault needs no new process. `netem`: whether netem
+    slows an interface down, and not a token bucket."""
 
-    def __init__(self, namespace, folder):
-        self.namespace, self.pipe = namespace, Path(tempfile.mkdtemp(dir=folder)) / "tc"
+    def __init__(self, namespace, folder, netem=False):
+        self.netem, self.namespace, self.pipe = netem, namespace, Path(tempfile.mkdtemp(dir=folder)) / "tc"
         os.mkfifo(self.pipe)
         # The reading end is opened first and without waiting for a writer; this program is a writer until `close`.
         reading = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -41,12 +44,14 @@ class Tc:
         subprocess.run(["nsenter", f"--net={self.namespace}", "tc", *words], check=True)
 
     def prepare(self, interface):
-        """A token bucket that lets everything pass, and a place for filters."""
-        self.now("qdisc", "add", "dev", interface, "root", *f"tbf {FAST}".split())
+        """A queue that lets everything pass, and a place for filters."""
+        self.now("qdisc", "add", "dev", interface, "root", *(NETEM if self.netem else FAST).split())
         self.now("qdisc", "add", "dev", interface, "clsact")
 
-    def block(self, interface):
-        change = f"qdisc change dev {interface} root tbf"
+    def block(self, interface, ns):
+        change = f"qdisc change dev {interface} root"
+        if self.netem:
+            return f"{change} {NETEM} delay {ns // 1000}us\n", f"{change} {NETEM} delay 0us\n"
         return f"{change} {BLOCKED}\n", f"{change} {FAST}\n"
 
     def drop(self, interface):

@@ -133,7 +133,7 @@ class Session:
 
     def tc(self, place, namespace):
         if place not in self.tcs:
-            self.tcs[place] = network.Tc(namespace, self.folder)
+            self.tcs[place] = network.Tc(namespace, self.folder, self.stage.own_machine)
         return self.tcs[place]
 
     def plant(self, pids):

@@ -109,6 +109,7 @@ impl Watched {
     pub fn within(&mut self, windows: &[(i64, i64)]) -> Switches {
         let mut seen = self.watch.as_mut().map(|watch| watch.events_in(windows)).unwrap_or_default();
         if self.scripted_clock {
+            self.stops.clear();
             seen.scope = SwitchScope::Nothing(
                 "the driver uses its own clock, whose times do not match those of thread switches".into(),
             );
