@@ -10,8 +10,8 @@ const MOST_CLASSES: u32 = 16;
 /// A gate schedule of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
-    /// Name of the network device.
-    pub device: String,
+    /// Name of the network device; `None` if tc was asked about one device only, whose name it does not print then.
+    pub device: Option<String>,
     /// Number of traffic classes: the classes are 0 to this number minus 1.
     pub classes: u32,
     /// The schedule in force.
@@ -21,8 +21,7 @@ pub struct Configured {
 #[derive(Deserialize)]
 struct Discipline {
     kind: String,
-    #[serde(default)]
-    dev: String,
+    dev: Option<String>,
     #[serde(default)]
     options: serde_json::Value,
 }
@@ -84,7 +83,8 @@ fn unreadable(text: &str, error: &serde_json::Error) -> Problem {
 fn configured(discipline: &Discipline) -> Result<Configured, Problem> {
     let of = |what: String| {
         let help = "write the file by `tc -j qdisc show dev DEVICE > FILE` again";
-        Problem::new("bad_gates", format!("taprio of device `{}`: {what}", discipline.dev), help)
+        let of = discipline.dev.as_ref().map_or_else(String::new, |device| format!(" of device `{device}`"));
+        Problem::new("bad_gates", format!("taprio{of}: {what}"), help)
     };
     let options = Options::deserialize(&discipline.options).map_err(|e| of(e.to_string()))?;
     let rows = options.schedule.filter(|rows| !rows.is_empty());
@@ -124,7 +124,14 @@ mod tests {
     fn a_schedule_is_read_from_tc() {
         let entries = [(1, 5_000_000), (2, 15_000_000)].map(|(gates, interval_ns)| Entry { gates, interval_ns });
         let schedule = Schedule { entries: entries.to_vec(), cycle_ns: 20_000_000 };
-        assert_eq!(schedules(TAPRIO), Ok(vec![Configured { device: "eth0".into(), classes: 2, schedule }]));
+        let one = |device: Option<&str>| Configured {
+            device: device.map(str::to_owned),
+            classes: 2,
+            schedule: schedule.clone(),
+        };
+        assert_eq!(schedules(TAPRIO), Ok(vec![one(Some("eth0"))]));
+        // As tc answers about one device.
+        assert_eq!(schedules(&TAPRIO.replace("\"dev\":\"eth0\",", "")), Ok(vec![one(None)]));
         assert_eq!(schedules(&TAPRIO.replace("\"0x2\"", "2")), schedules(TAPRIO));
     }
 
@@ -137,7 +144,7 @@ mod tests {
             "[]",
             r#"[{"kind":"noqueue","dev":"lo"},{"kind":"fq_codel","dev":"eth0"}]"#,
             r#"[{"kind":"taprio","dev":"eth0","options":{"tc":2}}]"#,
-            r#"[{"kind":"taprio","dev":"eth0","options":{"schedule":[]}}]"#,
+            r#"[{"kind":"taprio","options":{"schedule":[]}}]"#,
             &TAPRIO.replace("\"tc\":2", "\"tc\":17"),
             &TAPRIO.replace("\"0x2\"", "\"two\""),
             &TAPRIO.replace("15000000", "0"),
@@ -154,7 +161,7 @@ mod tests {
           help: run `tc -j qdisc show dev DEVICE` for the device with the gates
         taprio of device `eth0`: there is no schedule in force: all gates are open until its base time
           help: write the file by `tc -j qdisc show dev DEVICE > FILE` again
-        taprio of device `eth0`: missing field `tc`
+        taprio: missing field `tc`
           help: write the file by `tc -j qdisc show dev DEVICE > FILE` again
         taprio of device `eth0`: it has 17 traffic classes; 1 to 16 are possible
           help: write the file by `tc -j qdisc show dev DEVICE > FILE` again

@@ -19,8 +19,9 @@ fn predict_waits(args: &GatesPredict) -> CommandResult {
     let found = schedules(&text(&args.file, &file)?)
         .map_err(|problem| Failure::of(ExitCode::BadInput, problem.context(&file)))?;
     let Configured { device, classes, schedule } = of_device(found, args.device.as_deref(), &file)?;
+    let of_device = device.map_or_else(String::new, |device| format!(" of `{device}`"));
     if args.class >= classes {
-        let what = format!("{file}: device `{device}` has no class {}", args.class);
+        let what = format!("{file}: the schedule{of_device} has no class {}", args.class);
         return Err(Failure::bad_input(what).help(format!("its classes are 0 to {}", classes - 1)));
     }
     let rule = rule(args, &schedule, &file)?;
@@ -30,7 +31,7 @@ fn predict_waits(args: &GatesPredict) -> CommandResult {
         GatesFormat::Json => outln!("{}", serde_json::to_string_pretty(&prediction).map_err(Failure::unexpected)?),
         GatesFormat::Text => {
             let wire = Nanos(frame.wire_ns() as i64);
-            outln!("A frame of {} bytes of class {} of `{device}` needs the wire for {wire}.", args.bytes, args.class);
+            outln!("A frame of {} bytes of class {}{of_device} needs the wire for {wire}.", args.bytes, args.class);
             outln!("{}", sentences(&prediction));
         }
     }
@@ -50,9 +51,10 @@ fn text(path: &Path, file: &str) -> Result<String, Failure> {
 
 /// The schedule of the device, or the only one.
 fn of_device(found: Vec<Configured>, device: Option<&str>, file: &str) -> Result<Configured, Failure> {
-    let names: Vec<String> = found.iter().map(|one| format!("`{}`", one.device)).collect();
-    let names = names.join(", ");
-    let mut fitting = found.into_iter().filter(|one| device.is_none_or(|device| one.device == device));
+    let name = |one: &Configured| one.device.as_ref().map(|device| format!("`{device}`"));
+    let names = found.iter().filter_map(name).collect::<Vec<_>>().join(", ");
+    let is_it = |one: &Configured| one.device.is_none() || device.is_none() || one.device.as_deref() == device;
+    let mut fitting = found.into_iter().filter(is_it);
     match (fitting.next(), fitting.next(), device) {
         (Some(one), None, _) => Ok(one),
         (None, _, Some(device)) => {
