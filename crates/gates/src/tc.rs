@@ -18,6 +18,9 @@ pub struct Configured {
     pub schedule: Schedule,
 }
 
+/// Longest cycle that is read, ns.
+const LONGEST_CYCLE_NS: u64 = 60_000_000_000;
+
 #[derive(Deserialize)]
 struct Discipline {
     kind: String,
@@ -37,7 +40,8 @@ struct Options {
 #[derive(Deserialize)]
 struct Row {
     gatemask: Mask,
-    interval: u64,
+    /// The kernel has 32 bits for it.
+    interval: u32,
 }
 
 /// A number, or a text with a hexadecimal number.
@@ -93,6 +97,9 @@ fn configured(discipline: &Discipline) -> Result<Configured, Problem> {
     if !(1..=MOST_CLASSES).contains(&options.tc) {
         return Err(of(format!("it has {} traffic classes; 1 to {MOST_CLASSES} are possible", options.tc)));
     }
+    if options.cycle_time > LONGEST_CYCLE_NS {
+        return Err(of(format!("its cycle of {} ns is too long; a minute is possible", options.cycle_time)));
+    }
     let entry = |(number, row): (usize, &Row)| {
         let gates = match &row.gatemask {
             Mask::Number(gates) => Some(*gates),
@@ -101,7 +108,7 @@ fn configured(discipline: &Discipline) -> Result<Configured, Problem> {
         match (gates, row.interval) {
             (None, _) => Err(of(format!("the gates of entry {number} are no hexadecimal number"))),
             (_, 0) => Err(of(format!("entry {number} lasts 0 ns"))),
-            (Some(gates), interval_ns) => Ok(Entry { gates, interval_ns }),
+            (Some(gates), interval_ns) => Ok(Entry { gates, interval_ns: interval_ns.into() }),
         }
     };
     let entries = rows.iter().enumerate().map(entry).collect::<Result<_, _>>()?;
@@ -148,6 +155,8 @@ mod tests {
             &TAPRIO.replace("\"tc\":2", "\"tc\":17"),
             &TAPRIO.replace("\"0x2\"", "\"two\""),
             &TAPRIO.replace("15000000", "0"),
+            &TAPRIO.replace("15000000", "5000000000"),
+            &TAPRIO.replace("20000000", "9223372036854775808"),
         ];
         let said = texts.map(|text| schedules(text).expect_err("no schedule").paragraph());
         insta::assert_snapshot!(said.join("\n"), @r"
@@ -168,6 +177,10 @@ mod tests {
         taprio of device `eth0`: the gates of entry 1 are no hexadecimal number
           help: write the file by `tc -j qdisc show dev DEVICE > FILE` again
         taprio of device `eth0`: entry 1 lasts 0 ns
+          help: write the file by `tc -j qdisc show dev DEVICE > FILE` again
+        taprio of device `eth0`: invalid value: integer `5000000000`, expected u32
+          help: write the file by `tc -j qdisc show dev DEVICE > FILE` again
+        taprio of device `eth0`: its cycle of 9223372036854775808 ns is too long; a minute is possible
           help: write the file by `tc -j qdisc show dev DEVICE > FILE` again
         ");
     }
