@@ -7,6 +7,9 @@ use tailbound_model::Problem;
 /// (4), and the gap before the next frame (12). (IEEE 802.3.)
 pub const WIRE_BYTES: u64 = 24;
 
+/// Smallest length of a frame without its checksum, bytes: shorter ones are padded. (IEEE 802.3.)
+const LEAST_BYTES: u64 = 60;
+
 /// Picoseconds of a nanosecond.
 const PS: u128 = 1_000;
 
@@ -26,7 +29,7 @@ pub struct Frame {
 impl Frame {
     /// Time for which the frame, with [`WIRE_BYTES`], needs the wire, ps, rounded up.
     pub(crate) fn wire_ps(self) -> u128 {
-        let bits = u128::from(self.bytes + WIRE_BYTES) * 8;
+        let bits = u128::from(self.bytes.max(LEAST_BYTES) + WIRE_BYTES) * 8;
         (bits * 1_000_000_000 * PS).div_ceil(u128::from(self.speed.0))
     }
 
@@ -78,6 +81,7 @@ mod tests {
         // 150 bytes at 8 ns each.
         assert_eq!(ns(126, "1Gbps"), 1_200);
         assert_eq!([ns(1_514, "100 Mbit/s"), ns(60, "10G"), ns(60, "2.5Gbps")], [123_040, 68, 269]);
+        assert_eq!(ns(42, "1Gbps"), ns(60, "1Gbps"));
     }
 
     #[test]

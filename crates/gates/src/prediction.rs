@@ -12,7 +12,7 @@ pub struct Prediction {
     /// Longest wait, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_wait_ns: Option<u64>,
-    /// Time after the begin of a cycle at which a frame has to be ready to wait longest, ns; the first one if there are several.
+    /// Time, since the schedule began again, at which a frame has to be ready to wait longest, ns; the first one if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_arrival_ns: Option<u64>,
     /// Mean wait of frames that are ready at any time of the cycle with the same probability, ns.

@@ -50,15 +50,15 @@ fn predictions_are_what_a_simulation_of_every_nanosecond_gives() {
     let mut below = |n: u64| random.bits() % n;
     let (mut fitting, mut wrapping) = (0, 0);
     for number in 0..10_000 {
-        let entries = (0..1 + below(6)).map(|_| Entry { gates: below(4) as u32, interval_ns: 1 + below(120) });
+        let entries = (0..1 + below(6)).map(|_| Entry { gates: below(4) as u32, interval_ns: 1 + below(240) });
         let entries: Vec<Entry> = entries.collect();
         let sum: u64 = entries.iter().map(|entry| entry.interval_ns).sum();
         let cycle_ns = [0, sum, 1 + below(2 * sum)][below(3) as usize];
         let schedule = Schedule { entries, cycle_ns };
         let rule = [Rule::Kernel, Rule::Standard][below(2) as usize];
-        // 1, 3.2 or 8 ns for a byte.
-        let bits = [8_000_000_000, 2_500_000_000, 1_000_000_000][below(3) as usize];
-        let frame = Frame { bytes: 1 + below(12), speed: Speed::of_bits_per_second(bits).expect("a speed") };
+        // 0.08, 0.32 or 0.8 ns for a byte.
+        let bits = [100_000_000_000, 25_000_000_000, 10_000_000_000][below(3) as usize];
+        let frame = Frame { bytes: 60 + below(200), speed: Speed::of_bits_per_second(bits).expect("a speed") };
         let (repeats_ns, open) = gate(&schedule, 0, rule, 4);
         let windows = schedule.windows(0, rule);
         assert_eq!(windows.cycle_ns, repeats_ns, "case {number}: {schedule:?} {rule:?}");

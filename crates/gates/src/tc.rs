@@ -48,15 +48,16 @@ struct Row {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Mask {
-    Number(u32),
+    Number(u64),
     Text(String),
 }
 
-/// Reads the schedules of all devices from the output of `tc -j qdisc show`.
+/// Reads the schedules from the output of `tc -j qdisc show`: of the device with this name, or of all devices. tc does not print
+/// the name if it was asked about one device only.
 ///
 /// # Errors
-/// The text is not such an output, it has no `taprio`, or a schedule cannot be one.
-pub fn schedules(text: &str) -> Result<Vec<Configured>, Problem> {
+/// The text is not such an output, it has no `taprio` of the device, or a schedule cannot be one.
+pub fn schedules(text: &str, device: Option<&str>) -> Result<Vec<Configured>, Problem> {
     let all: Vec<Discipline> = serde_json::from_str(text).map_err(|e| unreadable(text, &e))?;
     let gated: Vec<&Discipline> = all.iter().filter(|discipline| discipline.kind == "taprio").collect();
     if gated.is_empty() {
@@ -67,7 +68,14 @@ pub fn schedules(text: &str) -> Result<Vec<Configured>, Problem> {
         };
         return Err(Problem::new("no_gates", what, "run `tc -j qdisc show dev DEVICE` for the device with the gates"));
     }
-    gated.into_iter().map(configured).collect()
+    let is_it = |one: &&Discipline| device.is_none() || one.dev.is_none() || one.dev.as_deref() == device;
+    let names: Vec<String> = gated.iter().filter_map(|one| Some(format!("`{}`", one.dev.as_ref()?))).collect();
+    let chosen: Vec<&Discipline> = gated.into_iter().filter(is_it).collect();
+    if let (Some(device), []) = (device, chosen.as_slice()) {
+        let what = format!("there is no schedule of device `{device}`");
+        return Err(Problem::new("no_gates", what, format!("devices with a schedule: {}", names.join(", "))));
+    }
+    chosen.into_iter().map(configured).collect()
 }
 
 /// The problem of a text that is no JSON.
@@ -102,8 +110,11 @@ fn configured(discipline: &Discipline) -> Result<Configured, Problem> {
     }
     let entry = |(number, row): (usize, &Row)| {
         let gates = match &row.gatemask {
-            Mask::Number(gates) => Some(*gates),
-            Mask::Text(text) => u32::from_str_radix(text.trim_start_matches("0x"), 16).ok(),
+            Mask::Number(gates) => u32::try_from(*gates).ok(),
+            Mask::Text(text) => {
+                let digits = text.strip_prefix("0x").unwrap_or(text);
+                u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
+            }
         };
         match (gates, row.interval) {
             (None, _) => Err(of(format!("the gates of entry {number} are no hexadecimal number"))),
@@ -136,10 +147,10 @@ mod tests {
             classes: 2,
             schedule: schedule.clone(),
         };
-        assert_eq!(schedules(TAPRIO), Ok(vec![one(Some("eth0"))]));
+        assert_eq!(schedules(TAPRIO, None), Ok(vec![one(Some("eth0"))]));
         // As tc answers about one device.
-        assert_eq!(schedules(&TAPRIO.replace("\"dev\":\"eth0\",", "")), Ok(vec![one(None)]));
-        assert_eq!(schedules(&TAPRIO.replace("\"0x2\"", "2")), schedules(TAPRIO));
+        assert_eq!(schedules(&TAPRIO.replace("\"dev\":\"eth0\",", ""), Some("eth0")), Ok(vec![one(None)]));
+        assert_eq!(schedules(&TAPRIO.replace("\"0x2\"", "2"), None), schedules(TAPRIO, None));
     }
 
     #[test]
@@ -158,7 +169,7 @@ mod tests {
             &TAPRIO.replace("15000000", "5000000000"),
             &TAPRIO.replace("20000000", "9223372036854775808"),
         ];
-        let said = texts.map(|text| schedules(text).expect_err("no schedule").paragraph());
+        let said = texts.map(|text| schedules(text, None).expect_err("no schedule").paragraph());
         insta::assert_snapshot!(said.join("\n"), @r"
         this is not the output of `tc -j qdisc show`: expected value at line 1 column 1
           help: write the file by `tc -j qdisc show dev DEVICE > FILE`

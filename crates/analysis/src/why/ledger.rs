@@ -40,6 +40,12 @@ impl Timelines {
         Timelines(spans.map(|span| (span, Timeline::of(seen, span))).collect())
     }
 
+    /// The timelines that have a part of a time span.
+    pub fn meeting(&self, (from_ns, to_ns): (i64, i64)) -> impl Iterator<Item = &Timeline> {
+        let meets = move |((begin, end), _): &&((i64, i64), Timeline)| *begin <= to_ns && from_ns <= *end;
+        self.0.iter().filter(meets).map(|(_, timeline)| timeline)
+    }
+
     /// The timeline with events for the whole time between two times.
     pub fn covering(&self, from_ns: i64, to_ns: i64) -> Option<&Timeline> {
         let at = self.0.partition_point(|((begin, _), _)| *begin <= from_ns).checked_sub(1)?;

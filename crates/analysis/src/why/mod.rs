@@ -77,8 +77,6 @@ pub(crate) struct TrialFacts {
     rows: Vec<Range<u64>>,
     /// Recorded events, or the reason why there are none.
     seen: Result<Vec<Switches>, String>,
-    /// Reason why nothing but stops of the processes is in `seen`.
-    only_stops: Option<String>,
     /// The guests in which ends run, if their host was recorded.
     guests: Vec<Guest>,
     /// Whether the threads that receive messages poll.
@@ -164,8 +162,7 @@ fn facts_of(
             wanted.messages.extend(found.ordinary.iter().map(|o| o.row));
         }
     }
-    let (mut seen, pong, host_clock) = seen(record, trial, clocks);
-    let only_stops = seen.as_mut().ok().and_then(|seen| only_stops(seen));
+    let (seen, pong, host_clock) = seen(record, trial, clocks);
     if let (Some(found), Ok(_)) = (&found, &seen) {
         let period = spec.and_then(|spec| spec.rate.period());
         wanted.times = remaining::rows(found, period.map(|p| p.0));
@@ -193,20 +190,7 @@ fn facts_of(
             guest.emulated(is)
         })
         .collect();
-    Ok(TrialFacts {
-        trial,
-        found,
-        misses,
-        pong,
-        host_clock,
-        read,
-        rows: wanted.times,
-        seen,
-        only_stops,
-        guests,
-        poll,
-        kernels,
-    })
+    Ok(TrialFacts { trial, found, misses, pong, host_clock, read, rows: wanted.times, seen, guests, poll, kernels })
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -235,7 +219,7 @@ fn usable(record: &Record, trial: usize, mut seen: Vec<Switches>, pong: &Pong) -
         _ => None,
     });
     match refused {
-        Some(why) if !are_stops(&seen) => Err(why),
+        Some(why) => Err(why),
         None if seen.iter().all(|s| s.scope == SwitchScope::Off) => {
             let trial = record.manifest.plan.trials.iter().find(|t| t.id == trial);
             let spec = trial.and_then(|t| record.manifest.plan.conditions.get(t.condition)).map(|c| &c.spec);
@@ -243,28 +227,8 @@ fn usable(record: &Record, trial: usize, mut seen: Vec<Switches>, pong: &Pong) -
             Err(if off { "the study has `attribution: off`" } else { "no events were recorded in this trial" }
                 .to_owned())
         }
-        _ => Ok(seen),
+        None => Ok(seen),
     }
-}
-
-/// Whether no events could be recorded, and stops of the processes were noticed all the same.
-fn are_stops(seen: &[Switches]) -> bool {
-    let is_nothing = |s: &Switches| matches!(s.scope, SwitchScope::Nothing(_));
-    seen.iter().all(is_nothing) && seen.iter().any(|s| !s.stops.is_empty())
-}
-
-/// If nothing but stops of the processes was noticed, the reason. Nothing else is claimed about their threads then.
-fn only_stops(seen: &mut [Switches]) -> Option<String> {
-    if !are_stops(seen) {
-        return None;
-    }
-    let mut reason = None;
-    for seen in seen {
-        if let SwitchScope::Nothing(why) = std::mem::replace(&mut seen.scope, SwitchScope::OwnThreads) {
-            reason = Some(format!("events could not be recorded, but stops of the processes: {why}"));
-        }
-    }
-    reason
 }
 
 impl TrialFacts {
@@ -361,8 +325,7 @@ fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Ve
     let last = ranks.last().map(|last| last.0);
     let one = |(incident, ledger): (&Incident, Option<Ledger>)| {
         // An incident of which nothing was recorded has no ledger.
-        let is_empty = |l: &Ledger| facts.only_stops.is_some() && l.entries.is_empty();
-        let ledger = ledger.filter(|l| l.not_seen_ns < incident.excess_ns && !is_empty(l));
+        let ledger = ledger.filter(|l| l.not_seen_ns < incident.excess_ns);
         let with_course = Some(rank(incident, found.slots)) >= last;
         let mut report = described(facts, incident, ledger.as_ref(), &sight);
         report.waterfall = with_course.then(|| sight.course(incident, &facts.pong)).flatten();
@@ -377,13 +340,9 @@ fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Ve
 fn described(facts: &TrialFacts, incident: &Incident, ledger: Option<&Ledger>, sight: &Sight) -> IncidentReport {
     let span = (incident.begin_ns, incident.end_ns);
     let without = ledger.is_none() && incident.excess_ns > 0;
-    let seen = match &facts.only_stops {
-        Some(why) => Err(why),
-        None => facts.seen.as_ref().map(|_| sight.known.seen),
-    };
+    let seen = facts.seen.as_ref().map(|_| sight.known.seen);
     let worst = sight.messages.get(&incident.worst.1);
-    let timeline = worst.and_then(|stamps| sight.timelines.covering(stamps.due_ns, stamps.received_ns));
-    let sees_host = timeline.is_some_and(|timeline| !timeline.misses_host());
+    let sees_host = sight.timelines.meeting(span).any(|timeline| !timeline.misses_host());
     IncidentReport {
         trial: facts.trial,
         begin_ns: incident.begin_ns,
@@ -459,39 +418,7 @@ fn entry(entry: &Entry, threads: &Threads) -> LedgerEntry {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::why::course::of_leg;
-    use crate::why::shares::shares;
-    use crate::why::stamps::Leg;
-    use crate::why::timeline::Timeline;
-    use tailbound_document::{CauseWord, Evidence};
-    use tailbound_model::Metric;
-
-    #[test]
-    fn without_events_a_stop_of_the_process_is_all_that_is_known() {
-        let nothing = |stops: Vec<(i64, i64)>| Switches {
-            ends: vec!["pong".into()],
-            scope: SwitchScope::Nothing("not permitted".into()),
-            windows: vec![(0, 1_000)],
-            stops,
-            ..Switches::default()
-        };
-        assert_eq!(only_stops(&mut [nothing(Vec::new())]), None);
-        let mut seen = [nothing(vec![(300, 700)])];
-        let why = only_stops(&mut seen).expect("a reason");
-        assert_eq!(why, "events could not be recorded, but stops of the processes: not permitted");
-        let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
-        let timeline = Timeline::of(&seen, (0, 1_000));
-        let leg = |end| Leg { metric: Metric::Out, end, from_ns: 100, to_ns: 900, call: None, thread: Some(20) };
-        let found = |end| {
-            let pieces = of_leg(&leg(end), &timeline, &threads);
-            let all = pieces.iter().flat_map(|piece| shares(piece, &timeline, &known));
-            all.map(|s| (s.from_ns, s.to_ns, s.key.cause, s.evidence)).collect::<Vec<_>>()
-        };
-        assert_eq!(found("pong"), [(300, 700, CauseWord::Stopped, Evidence::Seen)]);
-        assert!(found("ping").is_empty());
-    }
+    use super::most_listed;
 
     #[test]
     fn conditions_share_the_incidents_of_a_report() {

@@ -56,7 +56,8 @@ pub struct Switches {
 pub struct HostOfGuests {
     /// Name of the host.
     pub name: String,
-    /// Readings of the clock of the ping end, between readings of the clock of the host.
+    /// Readings of the clock of the ping end, between readings of the clock of the host. They are wider by the largest distance
+    /// of the host's clock from an even rate during the trial.
     pub ping_clock: Vec<ClockReading>,
 }
 

@@ -114,19 +114,14 @@ impl HostWatch {
         }
     }
 
-    pub fn ping_clock(&self) -> &[ClockReading] {
-        &self.ping_clock
-    }
-
-    /// The events of time spans of this host's clock, the most important first, which must not overlap. `name`: name of this host
-    /// in the record.
+    /// The readings of the ping's clock, as wide as this host's clock makes them, which was not quite even in between.
     ///
     /// # Errors
-    /// The events cannot be used, for this reason.
-    pub fn within(&mut self, windows: &[(i64, i64)], name: &str) -> Result<Switches, Problem> {
-        let Recorded { watch, clocks } = match &mut self.watch {
-            Watch::Ended(recorded) => recorded,
-            Watch::Lost(why) => return Err(not_recorded(why.as_str())),
+    /// The clock of this host was adjusted too much, or the events are lost, for this reason.
+    pub fn ping_clock(&self) -> Result<Vec<ClockReading>, Problem> {
+        let clocks = match &self.watch {
+            Watch::Ended(recorded) => &recorded.clocks,
+            Watch::Lost(why) => return Err(not_recorded(why)),
             _ => return Err(not_recorded("the trial did not begin")),
         };
         let uneven_ns = uneven_ns(clocks);
@@ -135,7 +130,24 @@ impl HostWatch {
             let why = format!("the clock of this host was adjusted during the trial, by {uneven} against an even rate");
             return Err(not_recorded(why));
         }
-        let host = HostOfGuests { name: name.to_owned(), ping_clock: self.ping_clock.clone() };
+        let widened = |reading: &ClockReading| ClockReading {
+            before_ns: reading.before_ns - uneven_ns,
+            after_ns: reading.after_ns + uneven_ns,
+            ..*reading
+        };
+        Ok(self.ping_clock.iter().map(widened).collect())
+    }
+
+    /// The events of time spans of this host's clock, the most important first, which must not overlap. `name`: name of this host
+    /// in the record.
+    ///
+    /// # Errors
+    /// The events cannot be used, for this reason.
+    pub fn within(&mut self, windows: &[(i64, i64)], name: &str) -> Result<Switches, Problem> {
+        let host = HostOfGuests { name: name.to_owned(), ping_clock: self.ping_clock()? };
+        let Watch::Ended(Recorded { watch, .. }) = &mut self.watch else {
+            return Err(not_recorded("the trial did not end"));
+        };
         match watch.events_in(windows) {
             seen @ Switches { scope: SwitchScope::Cpus(_), .. } => Ok(Switches { host: Some(host), ..seen }),
             Switches { scope: SwitchScope::Nothing(why), .. } => Err(not_recorded(why)),

@@ -270,8 +270,9 @@ fn store_host(
     (mut host, here): (HostWatch, &str),
     windows: &[(i64, i64)],
 ) -> Result<(), RunError> {
-    let bounds = bounds_of_readings(host.ping_clock())
-        .map_err(|_| not_recorded("the difference between the clocks of this host and of the ping is not known"));
+    let unknown = "the difference between the clocks of this host and of the ping is not known";
+    let bounds =
+        host.ping_clock().and_then(|readings| bounds_of_readings(&readings).map_err(|_| not_recorded(unknown)));
     let seen = bounds.and_then(|bounds| {
         let ahead_ns = |at_ns| {
             let [least, most] = bounds.offset_ns(at_ns);

@@ -8,6 +8,9 @@ use std::path::Path;
 use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, predict, schedules};
 use tailbound_model::{ExitCode, Nanos};
 
+/// Path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
 pub fn gates(command: &GatesSub) -> CommandResult {
     match command {
         GatesSub::Predict(args) => predict_waits(args),
@@ -15,10 +18,11 @@ pub fn gates(command: &GatesSub) -> CommandResult {
 }
 
 fn predict_waits(args: &GatesPredict) -> CommandResult {
-    let file = if args.file == Path::new("-") { "standard input".to_owned() } else { args.file.display().to_string() };
-    let found = schedules(&text(&args.file, &file)?)
+    let is_input = args.file == Path::new(STANDARD_INPUT);
+    let file = if is_input { "standard input".to_owned() } else { args.file.display().to_string() };
+    let found = schedules(&text(&args.file, &file)?, args.device.as_deref())
         .map_err(|problem| Failure::of(ExitCode::BadInput, problem.context(&file)))?;
-    let Configured { device, classes, schedule } = of_device(found, args.device.as_deref(), &file)?;
+    let Configured { device, classes, schedule } = only(found, &file)?;
     let of_device = device.map_or_else(String::new, |device| format!(" of `{device}`"));
     if args.class >= classes {
         let what = format!("{file}: the schedule{of_device} has no class {}", args.class);
@@ -40,27 +44,22 @@ fn predict_waits(args: &GatesPredict) -> CommandResult {
 
 fn text(path: &Path, file: &str) -> Result<String, Failure> {
     let mut text = String::new();
-    let read = match file {
-        "standard input" => std::io::stdin().read_to_string(&mut text).map(drop),
-        _ => std::fs::read_to_string(path).map(|found| text = found),
+    let read = match path == Path::new(STANDARD_INPUT) {
+        true => std::io::stdin().read_to_string(&mut text).map(drop),
+        false => std::fs::read_to_string(path).map(|found| text = found),
     };
     let help = "write it by `tc -j qdisc show dev DEVICE > FILE`";
     read.map_err(|e| Failure::bad_input(format!("{file} cannot be read: {e}")).help(help))?;
     Ok(text)
 }
 
-/// The schedule of the device, or the only one.
-fn of_device(found: Vec<Configured>, device: Option<&str>, file: &str) -> Result<Configured, Failure> {
+/// The only schedule.
+fn only(found: Vec<Configured>, file: &str) -> Result<Configured, Failure> {
     let name = |one: &Configured| one.device.as_ref().map(|device| format!("`{device}`"));
     let names = found.iter().filter_map(name).collect::<Vec<_>>().join(", ");
-    let is_it = |one: &Configured| one.device.is_none() || device.is_none() || one.device.as_deref() == device;
-    let mut fitting = found.into_iter().filter(is_it);
-    match (fitting.next(), fitting.next(), device) {
-        (Some(one), None, _) => Ok(one),
-        (None, _, Some(device)) => {
-            Err(Failure::bad_input(format!("{file}: there is no schedule of device `{device}`"))
-                .help(format!("devices with a schedule: {names}")))
-        }
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok(one),
         _ => Err(Failure::bad_input(format!("{file}: there are schedules of several devices: {names}"))
             .help("choose one by `--device NAME`")),
     }
@@ -85,13 +84,11 @@ fn sentences(prediction: &Prediction) -> String {
     let time = |ns: Option<u64>| Nanos(ns.unwrap_or_default() as i64);
     let share = prediction.share_without_wait.unwrap_or_default();
     match prediction {
-        Prediction { fits: false, .. } => {
-            "It does not fit: no window of the class is long enough, so that it is never sent.".into()
-        }
+        Prediction { fits: false, .. } => "It does not fit: no window of the class is as long.".into(),
         Prediction { worst_wait_ns: Some(0), .. } => "It never waits for the gate.".to_owned(),
         Prediction { worst_wait_ns, worst_arrival_ns, mean_wait_ns, .. } => format!(
-            "It waits for the gate for at most {}, if it is ready {} after the begin of a cycle. If it is ready at any time, it \
-             waits for {} on average, and does not wait at {:.1} % of the times.",
+            "It waits for the gate for at most {}, namely if it is ready {} after the schedule begins again. If it is ready at \
+             any time, it waits for {} on average, and does not wait at {:.1} % of the times.",
             time(*worst_wait_ns),
             time(*worst_arrival_ns),
             time(mean_wait_ns.map(|ns| ns.round() as u64)),

@@ -192,9 +192,14 @@ impl Follower {
             Ok(Some(Content::Part { of, part, seq: None })) => match self.divided.get(&of) {
                 Some(seq) => OfMessage { seq: *seq, part },
                 // Nobody knows then whether another datagram of the same call is the whole message.
-                None => return self.unread(packet, NotFollowed::Divided, is_sent).and(Err(NotFollowed::Divided)),
+                None => {
+                    if is_sent {
+                        *self.not_followed.entry(NotFollowed::Divided).or_default() += 1;
+                    }
+                    return Ok(self.unread(packet, NotFollowed::Divided, is_sent));
+                }
             },
-            Err(reason) => match self.unread(packet, reason, is_sent)? {
+            Err(reason) => match self.unread(packet, reason, is_sent) {
                 Some(of) => of,
                 None => return Ok(None),
             },
@@ -209,25 +214,20 @@ impl Follower {
     }
 
     /// What stands for the message of a datagram that cannot be read: the datagram itself, which keeps its packet buffer on its way
-    /// through the kernel. `Ok(None)` if the process did not send the buffer, or if a device copied it.
-    fn unread(
-        &mut self,
-        packet: &tb_packet,
-        reason: NotFollowed,
-        is_sent: bool,
-    ) -> Result<Option<OfMessage>, NotFollowed> {
+    /// through the kernel. `None` if the process did not send the buffer, or if a device copied it.
+    fn unread(&mut self, packet: &tb_packet, reason: NotFollowed, is_sent: bool) -> Option<OfMessage> {
         let route = (packet.from, packet.to, packet.from_port, packet.to_port, packet.id);
         let known = self.unread.get(&packet.buffer).copied().flatten().filter(|unread| unread.route == route);
         // A device above another one (VLAN, bond) passes the datagram on in the same namespace.
         let is_new = is_sent && known.is_none_or(|unread| unread.device == packet.device);
         if !is_new {
-            return Ok(known.map(|unread| unread.of));
+            return known.map(|unread| unread.of);
         }
         let stream = if reason == NotFollowed::InPages { IN_PAGES } else { PROTECTED };
         let of = OfMessage { seq: stream << COUNTER_BITS | self.unread_sent, part: 0 };
         self.unread_sent += 1;
         self.unread.insert(packet.buffer, Some(Unread { of, route, device: packet.device }));
-        Ok(Some(of))
+        Some(of)
     }
 
     /// The kernel uses this packet buffer for something else now, or may do so.
@@ -428,8 +428,9 @@ mod tests {
         follower.take(&packet(6, TB_PACKET_IN_SOCKET, OTHER, WHOLE, &[]));
         let packets = follower.within(&[(0, 1_000)]);
         let hops: Vec<_> = packets.hops.iter().map(|hop| (hop.at_ns, hop.seq, hop.part, hop.offset)).collect();
-        assert_eq!(hops, [(2, 3, 1, 0), (3, 3, 1, 1480), (4, 3, 2, 0), (5, 3, 2, 0), (6, 3, 2, 0)]);
-        // Of the first datagram, the first part of the message was not seen before.
+        // Of the first datagram, the first part of the message was not seen before: it stands for itself.
+        let alone = (1, PROTECTED << COUNTER_BITS, 0, 0);
+        assert_eq!(hops, [alone, (2, 3, 1, 0), (3, 3, 1, 1480), (4, 3, 2, 0), (5, 3, 2, 0), (6, 3, 2, 0)]);
         assert_eq!(packets.not_followed, [(NotFollowed::Divided, 1)].into());
     }
 
