@@ -2,9 +2,7 @@
 //! datagrams at an end, from the counters that its agent read.
 
 use std::collections::BTreeMap;
-use tailbound_model::{
-    Counter, CounterMove, CounterSeries, IN_PAGES, PROTECTED, PacketHop, Packets, Switches, counter_of, stream_of,
-};
+use tailbound_model::{Counter, CounterMove, CounterSeries, PacketHop, Packets, Switches, counter_of, is_unread};
 
 /// A datagram that was dropped this long after its message was due was counted with the message, ns. Drops follow the
 /// send call at once; the time also covers the wait for that call.
@@ -69,7 +67,7 @@ impl Drops {
 
     fn add(&mut self, end: &'static str, packets: &Packets) {
         // Of a datagram that could not be read, the message is not known.
-        for drop in packets.drops.iter().filter(|drop| ![IN_PAGES, PROTECTED].contains(&stream_of(drop.seq))) {
+        for drop in packets.drops.iter().filter(|drop| !is_unread(drop.seq)) {
             let at = (end, counter_of(drop.seq));
             self.seen.entry(at).or_default().push((drop.at_ns, dropped(drop, packets)));
         }

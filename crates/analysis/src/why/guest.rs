@@ -122,7 +122,7 @@ impl Guest {
         found.into_iter().flatten().map(|guest| Guest { has_both_ends, ..guest }).collect()
     }
 
-    /// The guest `name` of an end. `recorded`: the events of the host, which stand for those of `machine`.
+    /// The guest `name` of an end. `recorded`: the events of the host, whose ids are the ids of `machine`.
     fn of_end(
         manifest: &Manifest,
         trial: usize,

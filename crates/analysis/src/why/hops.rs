@@ -4,7 +4,7 @@
 use crate::why::way::{Passed, Way, way};
 use std::collections::BTreeMap;
 use tailbound_document::Evidence;
-use tailbound_model::{HopPlace, IN_PAGES, PROTECTED, Packets, Switches, counter_of, stream_of};
+use tailbound_model::{HopPlace, IN_PAGES, Packets, Switches, counter_of, is_unread, stream_of};
 
 /// Hops of messages in the time span of a timeline.
 #[derive(Debug, Default)]
@@ -50,9 +50,9 @@ impl Hops {
         self.devices.extend(packets.devices.iter().map(device));
         for hop in packets.hops.iter().filter(|hop| within(hop.at_ns)) {
             let device = hop.device.map(|d| first + usize::from(d)).filter(|d| *d < self.devices.len());
-            let passed = match stream_of(hop.seq) {
-                IN_PAGES | PROTECTED => self.unread.entry((number, hop.seq)).or_default(),
-                _ => self.messages.entry(counter_of(hop.seq)).or_default(),
+            let passed = match is_unread(hop.seq) {
+                true => self.unread.entry((number, hop.seq)).or_default(),
+                false => self.messages.entry(counter_of(hop.seq)).or_default(),
             };
             passed.push(Passed { hop: *hop, device });
         }
@@ -111,7 +111,7 @@ impl Hops {
 mod tests {
     use super::*;
     use crate::why::way::tests::hop;
-    use tailbound_model::{COUNTER_BITS, PacketHop, SocketRead};
+    use tailbound_model::{COUNTER_BITS, PROTECTED, PacketHop, SocketRead};
 
     fn hops(packets: Packets) -> Hops {
         Hops::of([Switches { packets: Some(packets), ..Switches::default() }].iter(), (0, 1_000))

@@ -2,7 +2,7 @@
 //!
 //! The pong's times are converted to the clock of the ping by one line (offset and drift) of those that the times of the
 //! messages permit, and the host's times by one of those that readings of both clocks permit. Threads and CPUs of the pong and
-//! of the host get ids that no thread and no CPU of the ping's machine has. After that, all events are those of one machine.
+//! of the host get ids that no thread and no CPU of the ping's machine has. After that, all events look as if one machine had recorded them.
 //! What depends on the choice of the lines is found by converting with other lines too.
 
 use crate::clocks::{Clocks, Legs, OWN};
@@ -14,14 +14,14 @@ use tailbound_model::{CounterSeries, CpuList, SwitchEvent, SwitchKind, SwitchSco
 use tailbound_record::bounds_of_readings;
 use tailbound_stats::{ClockBounds, ClockLine};
 
-/// Distance of the ids of a machine's threads from those of the machine before. The kernel gives no id above 4,194,304
+/// Distance of the ids of a machine's threads from the ids of the machine before. The kernel gives no id above 4,194,304
 /// (PID_MAX_LIMIT).
 const THREADS: i32 = 1 << 24;
-/// Distance of the numbers of a machine's CPUs from those of the machine before. A kernel has at most 8,192 CPUs (NR_CPUS).
+/// Distance of the numbers of a machine's CPUs from the numbers of the machine before. A kernel has at most 8,192 CPUs (NR_CPUS).
 const CPUS: u32 = 1 << 16;
 
-/// A machine whose events were recorded, if the machines have different clocks. With one clock, all threads and CPUs are those
-/// of the ping's machine.
+/// A machine whose events were recorded, if the machines have different clocks. With one clock, all threads and CPUs
+/// belong to the ping's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Machine {
     Ping,

@@ -189,10 +189,15 @@ pub struct EchoRow {
 pub const COUNTER_BITS: u32 = 48;
 
 /// Stream number of hops whose datagram had its first bytes in pages of their own, so that its message is not known. The
-/// counter in their sequence number is the number of the datagram among those of one process.
+/// counter in their sequence number numbers the datagrams of one process.
 pub const IN_PAGES: u64 = 0xffff;
 /// As [`IN_PAGES`], of datagrams that were encrypted or signed.
 pub const PROTECTED: u64 = 0xfffe;
+
+/// Whether a sequence number stands for a datagram whose message is not known.
+pub fn is_unread(seq: u64) -> bool {
+    [IN_PAGES, PROTECTED].contains(&stream_of(seq))
+}
 
 /// The stream number that is part of a sequence number.
 pub fn stream_of(seq: u64) -> u64 {

@@ -93,7 +93,7 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
     }
 }
 
-/// These CPUs if there are few of them, otherwise none: the events of many CPUs would displace those of the ends.
+/// These CPUs if there are few of them, otherwise none: the events of many CPUs would displace the events of the ends.
 fn cpus_of_few(cpus: CpuList) -> CpuList {
     const MOST: usize = 8;
     if cpus.0.len() <= MOST { cpus } else { CpuList::default() }

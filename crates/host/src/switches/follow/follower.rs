@@ -9,7 +9,7 @@ use crate::switches::windows::affordable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tailbound_abi::*;
 use tailbound_model::{
-    COUNTER_BITS, HopPlace, IN_PAGES, NotFollowed, PROTECTED, PacketDevice, PacketHop, Packets, SocketRead, stream_of,
+    COUNTER_BITS, HopPlace, IN_PAGES, NotFollowed, PROTECTED, PacketDevice, PacketHop, Packets, SocketRead, is_unread,
 };
 
 /// Maximum number of hops in a result, so that the result fits into a frame of the agent's protocol.
@@ -204,7 +204,7 @@ impl Follower {
                 None => return Ok(None),
             },
         };
-        if !matches!(stream_of(of.seq), IN_PAGES | PROTECTED) {
+        if !is_unread(of.seq) {
             self.forget(packet.buffer);
         }
         if packet.more != 0 {
