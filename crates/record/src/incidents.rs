@@ -104,8 +104,7 @@ impl Record {
             let missed = match latency_ns {
                 Some(latency_ns) => {
                     let late = finder.answered(row, due_ns, latency_ns);
-                    // The middle of each of the equal parts into which the ordinary messages divide the trial.
-                    if !late && measured * ORDINARY >= slots * ordinary.len() as u64 + slots / 2 {
+                    if !late && is_next_ordinary(measured, slots, ordinary.len() as u64) {
                         ordinary.push(Ordinary { row, due_ns, received_ns: due_ns.saturating_add(latency_ns) });
                     }
                     late
@@ -151,19 +150,30 @@ impl Record {
     }
 }
 
+/// Whether measured slot `number` of `slots`, whose message is on time, is the next ordinary message if `chosen` ones were
+/// chosen before: the middle of each of the equal parts into which the ordinary messages divide the trial.
+pub(crate) fn is_next_ordinary(number: u64, slots: u64, chosen: u64) -> bool {
+    number * ORDINARY >= slots * chosen + slots / 2
+}
+
 /// Times of one message, ns.
 #[derive(Debug, Clone, Copy)]
-struct Message {
-    due_ns: i64,
+pub(crate) struct Message {
+    pub due_ns: i64,
     /// Time from the due time to the receipt of the answer; `None` if there was no answer.
-    latency_ns: Option<i64>,
-    round_trip_ns: Option<i64>,
+    pub latency_ns: Option<i64>,
+    pub round_trip_ns: Option<i64>,
 }
 
 impl Message {
     #[inline]
     fn of(batch: &SlotBatch, i: usize) -> Option<Message> {
-        let (intended, begun, received) = (batch.intended_ns[i], batch.send_begin_ns[i], batch.receive_ns[i]);
+        Message::at(batch.intended_ns[i], batch.send_begin_ns[i], batch.receive_ns[i])
+    }
+
+    /// The times of a slot; `None` if it has no due time.
+    #[inline]
+    pub fn at(intended: i64, begun: i64, received: i64) -> Option<Message> {
         let due_ns = if intended == NO_TIME { begun } else { intended };
         let answered = received != NO_TIME && begun != NO_TIME;
         (due_ns != NO_TIME).then(|| Message {

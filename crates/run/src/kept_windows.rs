@@ -24,8 +24,12 @@ pub(crate) fn kept_windows(found: Option<&TrialIncidents>, matched: Option<&Matc
     let ordinary = found.iter().flat_map(|found| &found.ordinary).map(|o| (o.due_ns, o.received_ns));
     let spans = matched.into_iter().chain(ordinary);
     let spans = spans.chain(worst.iter().map(|i| (i.begin_ns, i.end_ns)));
-    let widened = |(begin, end): (i64, i64)| (begin.saturating_sub(BEFORE_NS), end.saturating_add(AFTER_NS));
     apart(spans.map(widened))
+}
+
+/// The time span whose events are kept for messages from `begin` until `end`, ns.
+pub(crate) fn widened((begin, end): (i64, i64)) -> (i64, i64) {
+    (begin.saturating_sub(BEFORE_NS), end.saturating_add(AFTER_NS))
 }
 
 /// The same time spans for an agent whose clock is ahead of the clock of the ping by `ahead_ns` (minimum and maximum) at a

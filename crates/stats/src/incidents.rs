@@ -169,6 +169,19 @@ impl IncidentFinder {
         self.incident_at(due_ns, row).lost += 1;
     }
 
+    /// Judges the messages to come by this rule.
+    pub fn judge_by(&mut self, rule: LateRule) {
+        self.rule = rule;
+    }
+
+    /// Takes the details of the incidents to which no message belongs that is due at `due_ns` or later.
+    pub fn take_ended(&mut self, due_ns: i64) -> Vec<Incident> {
+        if self.open.as_ref().is_some_and(|open| !self.is_near(open, due_ns)) {
+            self.close();
+        }
+        std::mem::take(&mut self.found.worst)
+    }
+
     /// Ends the trial and returns its incidents.
     pub fn finish(mut self) -> Incidents {
         self.close();
@@ -181,10 +194,14 @@ impl IncidentFinder {
         }
     }
 
+    /// Whether a message with this due time belongs to the open incident.
+    fn is_near(&self, open: &Incident, due_ns: i64) -> bool {
+        due_ns < open.end_ns.saturating_add(self.rule.round_trip_ns)
+    }
+
     /// The incident to which a message with this due time belongs: the open one if it is near enough, else a new one.
     fn incident_at(&mut self, due_ns: i64, row: u64) -> &mut Incident {
-        let near = |open: &Incident| due_ns < open.end_ns.saturating_add(self.rule.round_trip_ns);
-        if !self.open.as_ref().is_some_and(near) {
+        if !self.open.as_ref().is_some_and(|open| self.is_near(open, due_ns)) {
             self.close();
         }
         let incident = self.open.get_or_insert_with(|| Incident {

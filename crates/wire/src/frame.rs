@@ -114,13 +114,25 @@ impl FrameReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Heartbeat;
+    use crate::{Heartbeat, Spare};
     use proptest::prelude::*;
 
     #[test]
     fn a_heartbeat_has_at_most_a_hundred_bytes() {
-        let message = Message::Heartbeat(Heartbeat { n: u64::MAX, received: u64::MAX });
-        assert!(encode(&Frame::Message(Box::new(message))).len() <= 100);
+        let has_at_most = |message| assert!(encode(&Frame::Message(Box::new(message))).len() <= 100);
+        has_at_most(Message::Heartbeat(Heartbeat { n: u64::MAX, received: u64::MAX, spare: None }));
+        // After a year, on a machine that has run for ten years, for a time span of an hour.
+        let begin_ns = 315_360_000_000_000_000;
+        let spare = Spare::of((begin_ns, begin_ns + 3_600_000_000_000), i64::MAX);
+        has_at_most(Message::Heartbeat(Heartbeat { n: 31_536_000, received: 999_999_999_999, spare: Some(spare) }));
+        has_at_most(Message::Spare(spare));
+    }
+
+    #[test]
+    fn a_time_span_to_spare_contains_the_given_one() {
+        let spare = Spare::of((1_234_567, 9_999_001), 5_000_000);
+        assert_eq!((spare, spare.span()), (Spare(1_234, 8_766, 23), (1_234_000, 10_000_000)));
+        assert_eq!(Spare::of((0, i64::MAX), 0), Spare(0, u32::MAX, 0));
     }
 
     #[test]
@@ -137,7 +149,7 @@ mod tests {
         reader.push(&(body.len() as u32 + 1).to_le_bytes());
         reader.push(&[0]);
         reader.push(body);
-        let expected = Message::Heartbeat(Heartbeat { n: 1, received: 2 });
+        let expected = Message::Heartbeat(Heartbeat { n: 1, received: 2, spare: None });
         assert_eq!(reader.next_frame(), Ok(Some(Frame::Message(Box::new(expected)))));
     }
 

@@ -59,6 +59,9 @@ pub enum Message {
     /// From the agent: the answer to a question about the agent's host.
     #[serde(rename = "told")]
     Answer(Answer),
+    /// From the controller: the agent should keep the events of this time span. At most one such message per second is
+    /// sent while the ends measure.
+    Spare(Spare),
     /// From controller and agent: heartbeat, which shows that the sender of the message still runs.
     Heartbeat(Heartbeat),
     /// From the agent: the agent cannot carry out the controller's order.
@@ -104,6 +107,36 @@ pub struct Heartbeat {
     pub n: u64,
     /// Number of bytes that the sender of the heartbeat has received so far; 0 from the controller.
     pub received: u64,
+    /// From the agent of a sender: a time span whose events the other agents should keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare: Option<Spare>,
+}
+
+/// A time span around late or ordinary messages of a trial that still runs: begin in us of the monotonic clock of the agent
+/// that sends or receives it, length in us, and importance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spare(pub i64, pub u32, pub u8);
+
+impl Spare {
+    /// The time span from `begin_ns` to `end_ns`, in whole us that contain it. Of `rank`, which is the larger the more
+    /// important the time span is, only the order of magnitude is passed on.
+    pub fn of((begin_ns, end_ns): (i64, i64), rank: i64) -> Spare {
+        let begin_us = begin_ns.div_euclid(1_000);
+        let length_us = end_ns.saturating_sub(begin_us * 1_000).max(0) as u64 / 1_000 + 1;
+        let importance = i64::BITS - rank.max(0).leading_zeros();
+        Spare(begin_us, u32::try_from(length_us).unwrap_or(u32::MAX), importance as u8)
+    }
+
+    /// Begin and end, ns.
+    pub fn span(self) -> (i64, i64) {
+        let begin_ns = self.0.saturating_mul(1_000);
+        (begin_ns, begin_ns.saturating_add(i64::from(self.1) * 1_000))
+    }
+
+    /// The larger, the more important.
+    pub fn rank(self) -> i64 {
+        i64::from(self.2)
+    }
 }
 
 /// Order of the controller to one agent for one trial.
@@ -144,6 +177,9 @@ pub struct Order {
     /// CPUs of the agent's host on which the guests of other ends may run, whose events are recorded too.
     #[serde(default)]
     pub guest_cpus: CpuList,
+    /// The study's limit above which a message is late, ns; `None` = the limit follows from the latencies.
+    #[serde(default)]
+    pub late_above_ns: Option<i64>,
     /// Order for the tool that runs in place of a driver; `None` = the trial has a driver.
     #[serde(default)]
     pub tool: Option<ToolOrder>,

@@ -393,7 +393,8 @@ fn why_no_ledger<'a>(seen: Result<&'a [Switches], &'a String>, (begin, end): (i6
     };
     let any = |spans: &[(i64, i64)]| spans.iter().any(|(from, to)| *from <= end && begin <= *to);
     match () {
-        () if seen.iter().any(|s| s.host.is_none() && any(&s.gaps)) => "the kernel dropped events at this time",
+        // The kernel dropped them, or the agent discarded them because they were old.
+        () if seen.iter().any(|s| s.host.is_none() && any(&s.gaps)) => "the events of this time were dropped",
         () if !seen.iter().all(|s| s.host.is_some() || any(&s.windows)) => {
             "the record does not contain the events of this time"
         }

@@ -1,94 +1,133 @@
 //! The events that are kept in memory until the trial is over.
 
-use std::collections::{HashMap, VecDeque};
+use super::kept::{Kept, Spared, Timed};
+use std::collections::HashMap;
 use tailbound_model::{Away, SleepState, SwitchEvent, SwitchKind};
 
 /// Maximum number of events kept in memory; an event has 32 bytes.
 const MOST_EVENTS: usize = 4 << 20;
 /// Maximum number of threads without a CPU in a result.
 const MOST_AWAY: usize = 5_000;
-/// Number of events in one allocation; stored events are never moved.
-const PIECE: usize = 1 << 16;
+
+impl Timed for SwitchEvent {
+    fn at_ns(&self) -> i64 {
+        self.at_ns
+    }
+
+    /// For an interrupt or a page fault later than its begin.
+    fn end_ns(&self) -> i64 {
+        match self.what {
+            SwitchKind::Interrupted { ns, .. } | SwitchKind::PageFault { ns, .. } => self.at_ns + i64::from(ns),
+            _ => self.at_ns,
+        }
+    }
+}
 
 /// Events in the order in which they were read, and time spans in which events are missing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Events {
-    pieces: VecDeque<Vec<SwitchEvent>>,
-    /// Time of the latest event that was discarded, monotonic ns; 0 = none was discarded.
-    discarded_ns: i64,
-    /// Begin and end of each time span in which events are missing, monotonic ns.
-    gaps: Vec<(i64, i64)>,
+    kept: Kept<SwitchEvent>,
+    /// Begin and end of each time span in which the kernel dropped events, monotonic ns.
+    dropped: Vec<(i64, i64)>,
+    /// The threads that had no CPU when a spared time span began whose events would have been discarded.
+    away: Vec<Away>,
+}
+
+impl Default for Events {
+    fn default() -> Events {
+        Events::newest(MOST_EVENTS)
+    }
 }
 
 impl Events {
-    /// Keeps an event. If the maximum number of events is reached, the oldest events are discarded.
-    pub fn keep(&mut self, event: SwitchEvent) {
-        self.keep_of(MOST_EVENTS, event);
+    fn newest(most: usize) -> Events {
+        Events { kept: Kept::newest(most), dropped: Vec::new(), away: Vec::new() }
     }
 
-    fn keep_of(&mut self, most: usize, event: SwitchEvent) {
-        if self.pieces.back().is_none_or(|piece| piece.len() == PIECE) {
-            let oldest = if self.pieces.len() * PIECE >= most { self.pieces.pop_front() } else { None };
-            // The memory of the oldest piece is used again.
-            let mut piece = oldest.unwrap_or_else(|| Vec::with_capacity(PIECE));
-            self.discarded_ns = piece.iter().map(|e| e.at_ns).fold(self.discarded_ns, i64::max);
-            piece.clear();
-            self.pieces.push_back(piece);
+    /// Keeps an event. If the maximum number of events is reached, the oldest events outside of spared time spans are
+    /// discarded.
+    pub fn keep(&mut self, event: SwitchEvent) {
+        if self.kept.is_full() {
+            // The events before a spared time span are discarded: what they say is found now.
+            let begins_ns = self.kept.begins_in_oldest();
+            if !begins_ns.is_empty() {
+                self.away.extend(away_at(self.kept.around_oldest(), begins_ns));
+            }
         }
-        if let Some(piece) = self.pieces.back_mut() {
-            piece.push(event);
-        }
+        self.kept.keep(event);
+    }
+
+    /// Keeps the events of this time span from now on, unless some of them were discarded already.
+    pub fn spare(&mut self, spared: Spared) {
+        self.kept.spare(spared);
+    }
+
+    /// Whether a quarter of the room for events is used.
+    pub fn is_quarter_full(&self) -> bool {
+        self.kept.is_quarter_full()
     }
 
     /// Adds a time span in which events are missing (begin and end, monotonic ns).
     pub fn miss(&mut self, gap: (i64, i64)) {
-        self.gaps.push(gap);
+        self.dropped.push(gap);
     }
 
     /// Begin and end of each time span in which events are missing, monotonic ns.
     pub fn gaps(&self) -> Vec<(i64, i64)> {
-        let discarded = (self.discarded_ns > 0).then_some((0, self.discarded_ns));
-        discarded.into_iter().chain(self.gaps.iter().copied()).collect()
+        self.kept.discarded().into_iter().chain(self.dropped.iter().copied()).collect()
     }
 
     /// Events whose time lies in one of the time spans `windows` (begin and end, monotonic ns), which must be sorted
     /// and must not overlap, and interrupts and page faults that began before a time span and ended within it or later.
     /// In the order of time.
     pub fn within(&self, windows: &[(i64, i64)]) -> Vec<SwitchEvent> {
-        let mut events: Vec<SwitchEvent> = Vec::new();
-        for event in self.pieces.iter().flatten() {
-            let at = windows.partition_point(|(_, end)| *end < event.at_ns);
-            if windows.get(at).is_some_and(|(begin, _)| *begin <= end_ns(event)) {
-                events.push(*event);
-            }
-        }
-        events.sort_by_key(|e| e.at_ns);
-        events
+        self.kept.within(windows)
     }
 
     /// The threads that had no CPU when one of the time spans `windows` began, and were ready to run or held up. The most
     /// important time span comes first: if there are too many threads, those of less important ones are left out. In the
     /// order of time.
     pub fn away(&self, windows: &[(i64, i64)]) -> Vec<Away> {
-        let mut begins_ns: Vec<i64> = windows.iter().map(|(begin, _)| *begin).collect();
-        let ranks: HashMap<i64, usize> = begins_ns.iter().enumerate().map(|(rank, begin)| (*begin, rank)).collect();
-        begins_ns.sort_unstable();
-        // The ring buffers of perf events are read one after another.
-        let mut events: Vec<&SwitchEvent> = self.pieces.iter().flatten().filter(|e| is_of_scheduler(e)).collect();
-        events.sort_by_key(|e| e.at_ns);
-        let mut waiting = Waiting { begins_ns: &begins_ns, threads: HashMap::new(), found: Vec::new() };
-        events.into_iter().for_each(|event| waiting.take(event));
-        let left: Vec<SwitchEvent> = waiting.threads.values().copied().collect();
-        left.into_iter().for_each(|event| waiting.find(event, i64::MAX));
-        let mut found = waiting.found;
+        let begins_ns = windows.iter().map(|(begin, _)| *begin);
+        let ranks: HashMap<i64, usize> = begins_ns.clone().enumerate().map(|(rank, begin)| (begin, rank)).collect();
+        let (rescued, recent): (Vec<i64>, Vec<i64>) =
+            begins_ns.partition(|begin| self.kept.rescued_around(*begin).is_some());
+        let mut found = away_at(self.kept.all(), recent);
         // What happened within a gap is not known.
+        let is_known = |away: &Away, gaps: &[(i64, i64)]| {
+            !gaps.iter().any(|(from, to)| *from < away.until_ns && away.event.at_ns < *to)
+        };
         let gaps = self.gaps();
-        found.retain(|away| !gaps.iter().any(|(from, to)| *from < away.until_ns && away.event.at_ns < *to));
+        found.retain(|away| is_known(away, &gaps));
+        let mut long_ago: Vec<Away> = rescued.into_iter().flat_map(|begin| self.away_long_ago(begin)).collect();
+        long_ago.retain(|away| is_known(away, &self.dropped));
+        found.append(&mut long_ago);
         found.sort_by_key(|away| ranks.get(&away.until_ns).copied());
         found.truncate(MOST_AWAY);
         found.sort_by_key(|away| (away.until_ns, away.event.at_ns));
         found
     }
+
+    /// The threads that had no CPU at a time within a spared time span, before which the events were discarded.
+    fn away_long_ago(&self, at_ns: i64) -> Vec<Away> {
+        let Some(Spared { span: (begin, _), .. }) = self.kept.rescued_around(at_ns) else { return Vec::new() };
+        let at_begin = self.away.iter().filter(|away| away.until_ns == begin).map(|away| &away.event);
+        let since = self.kept.all().filter(|event| begin <= event.at_ns && event.at_ns <= at_ns);
+        away_at(at_begin.chain(since), vec![at_ns])
+    }
+}
+
+/// The threads that had no CPU at one of the times `begins_ns`, and were ready to run or held up, as these events show.
+fn away_at<'a>(events: impl Iterator<Item = &'a SwitchEvent>, mut begins_ns: Vec<i64>) -> Vec<Away> {
+    begins_ns.sort_unstable();
+    // The ring buffers of perf events are read one after another.
+    let mut events: Vec<&SwitchEvent> = events.filter(|e| is_of_scheduler(e)).collect();
+    events.sort_by_key(|e| e.at_ns);
+    let mut waiting = Waiting { begins_ns: &begins_ns, threads: HashMap::new(), found: Vec::new() };
+    events.into_iter().for_each(|event| waiting.take(event));
+    let left: Vec<SwitchEvent> = waiting.threads.values().copied().collect();
+    left.into_iter().for_each(|event| waiting.find(event, i64::MAX));
+    waiting.found
 }
 
 /// Whether an event says which thread has a CPU or is ready to run.
@@ -158,26 +197,19 @@ pub(super) fn threads_of(event: &SwitchEvent) -> [i32; 2] {
     }
 }
 
-/// Time at which an event ended: for an interrupt or a page fault later than its begin, ns.
-fn end_ns(event: &SwitchEvent) -> i64 {
-    match event.what {
-        SwitchKind::Interrupted { ns, .. } | SwitchKind::PageFault { ns, .. } => event.at_ns + i64::from(ns),
-        _ => event.at_ns,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::switches::kept::PIECE;
     use tailbound_model::Interruption;
 
     #[test]
     fn the_newest_events_are_kept_and_older_ones_are_a_gap() {
-        let mut events = Events::default();
+        let mut events = Events::newest(2 * PIECE);
         let wake = SwitchKind::Wake { thread: 1, by: 2, interrupt: false, packet: false, limit: None };
         let piece = PIECE as i64;
         for at_ns in 1..=3 * piece {
-            events.keep_of(2 * PIECE, SwitchEvent { at_ns, cpu: 0, what: wake });
+            events.keep(SwitchEvent { at_ns, cpu: 0, what: wake });
         }
         events.miss((7, 9));
         assert_eq!(events.gaps(), [(0, piece), (7, 9)]);
@@ -233,6 +265,33 @@ mod tests {
         events.miss((550, 560));
         assert_eq!(events.away(&[(500, 510)]).len(), 3);
         assert_eq!(events.away(&[(590, 595)]), []);
+    }
+
+    /// Test: a thread was preempted before a spared time span and got its CPU within it; another one was frozen in it. All
+    /// other events of this time are discarded.
+    #[test]
+    fn who_had_no_cpu_long_ago_is_known_in_spared_time_spans() {
+        let mut events = Events::newest(2 * PIECE);
+        let switch = |at_ns, out, into, preempted, state| SwitchEvent {
+            at_ns,
+            cpu: 0,
+            what: SwitchKind::Switch { out, into, preempted, state, limit: None },
+        };
+        let [frozen, sleeps] = [SleepState::Frozen, SleepState::Interruptible].map(Some);
+        let all =
+            [switch(100, 7, 8, true, None), switch(2_050, 8, 7, false, frozen), switch(2_090, 7, 0, false, sleeps)];
+        all.iter().for_each(|event| events.keep(*event));
+        events.spare(Spared { span: (2_000, 3_000), rank: 1 });
+        for at_ns in 3_001..3_001 + 4 * PIECE as i64 {
+            events.keep(switch(at_ns, 20, 21, false, sleeps));
+        }
+        assert_eq!(events.gaps()[..2], [(0, 2_000), (3_000, events.gaps()[1].1)]);
+        let away = |begin| -> Vec<i64> { events.away(&[(begin, begin + 10)]).iter().map(|a| a.event.at_ns).collect() };
+        assert_eq!(away(2_000), [100]);
+        assert_eq!(away(2_060), [2_050]);
+        assert_eq!(away(2_100), [2_050]);
+        // Outside of the spared time span, nothing is known of this time.
+        assert_eq!(away(3_500), [] as [i64; 0]);
     }
 
     #[test]

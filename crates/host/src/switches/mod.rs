@@ -11,6 +11,7 @@ mod cost;
 mod events;
 mod faults;
 mod follow;
+mod kept;
 mod kernel_clock;
 mod level_packets;
 mod loopback;

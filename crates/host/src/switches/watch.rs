@@ -1,6 +1,7 @@
 //! The recording of one trial: begin, reading, end, and the events of the requested time spans.
 
 use super::events::{Events, threads_of};
+use super::kept::Spared;
 use super::kernel_clock;
 use super::opening::{Opened, Wanted, open};
 use super::records::Record;
@@ -58,6 +59,20 @@ impl SwitchWatch {
         opened.read(|record| self.take(record));
         opened.read_packets((self.read_ns, now));
         (self.opened, self.read_ns) = (opened, now);
+    }
+
+    /// Keeps what was recorded in this time span (begin and end, monotonic ns) however old it becomes, unless some of it
+    /// was discarded already. If there is too much, the time spans with the lowest rank are given up.
+    pub fn spare(&mut self, (begin, end): (i64, i64), rank: i64) {
+        let ahead_ns = kernel_clock::ahead_ns();
+        let spared = Spared { span: (begin - ahead_ns, end - ahead_ns), rank };
+        self.events.spare(spared);
+        self.opened.follower.iter_mut().for_each(|follower| follower.spare(spared));
+    }
+
+    /// Whether so many events are kept that the oldest ones may be discarded before the trial ends.
+    pub fn may_discard(&self) -> bool {
+        self.events.is_quarter_full()
     }
 
     fn take(&mut self, record: Record) {

@@ -6,6 +6,7 @@
 
 mod child_process;
 mod host_settings;
+mod late_messages;
 mod load_process;
 mod loads;
 mod measuring_process;
@@ -167,6 +168,7 @@ impl Agent {
                 && trial.switches.next_ns().is_some_and(|due| now >= due)
             {
                 trial.switches.count();
+                trial.look_for_late_messages();
             }
             if let Some(message) = self.trial.as_mut().and_then(Trial::prepared) {
                 self.controller.send(message)?;
@@ -185,7 +187,8 @@ impl Agent {
                 // An agent that only answers questions sends no heartbeats: nobody reads them.
                 if self.ordered {
                     self.heartbeats += 1;
-                    let heartbeat = Heartbeat { n: self.heartbeats, received: self.controller.received() };
+                    let spare = self.trial.as_mut().and_then(Trial::unsent);
+                    let heartbeat = Heartbeat { n: self.heartbeats, received: self.controller.received(), spare };
                     self.controller.send(Message::Heartbeat(heartbeat))?;
                 }
                 self.trial.iter_mut().for_each(Trial::read_clocks);
@@ -299,6 +302,10 @@ impl Agent {
             Message::Switches(windows) => {
                 let seen = self.trial.as_mut().map(|trial| trial.switches_within(&windows)).unwrap_or_default();
                 self.controller.send(Message::Switched(Box::new(seen)))
+            }
+            Message::Spare(spare) => {
+                self.trial.iter_mut().for_each(|trial| trial.switches.spare(spare.span(), spare.rank()));
+                Ok(())
             }
             Message::Finish => {
                 self.tool = None;

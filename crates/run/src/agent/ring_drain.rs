@@ -42,12 +42,14 @@ impl Drain {
 
     /// Sends the rows of samples that the previous call claimed, and claims the rows that became final since that call.
     /// After the claim of a row, an answer to its message comes too late. A whole drain period passes between the claim
-    /// and the sending, so that a thread that looked at the row before the claim has finished with the row.
+    /// and the sending, so that a thread that looked at the row before the claim has finished with the row. `drained` gets
+    /// the index of the end, the number of the first row that is sent, and the bytes of the rows.
     pub fn turn(
         &mut self,
         memories: &[(OwnedFd, Memory)],
         track: &OffsetTrack,
         controller: &mut Connection,
+        drained: &mut dyn FnMut(usize, u64, &[u8]),
     ) -> io::Result<()> {
         let now = host::monotonic_ns();
         self.next_ns = now + DRAIN_PERIOD_NS;
@@ -60,12 +62,13 @@ impl Drain {
             }
             let claimed = header.drained.claimed.load(Relaxed);
             if claimed > end.sent || !clock.is_empty() {
-                let (index, t0_ns) = (index as u8, header.t0_ns.load(Acquire));
+                let t0_ns = header.t0_ns.load(Acquire);
                 // Clock readings belong to the host, not to an end: the first message carries them for all ends.
-                let draining = Draining { end: index, t0_ns, clock: std::mem::take(&mut clock) };
+                let draining = Draining { end: index as u8, t0_ns, clock: std::mem::take(&mut clock) };
                 controller.send(Message::Draining(draining))?;
                 let bytes = memory.bytes(end.sent, claimed);
-                send(controller, index, end.sent, memory, &bytes)?;
+                drained(index, end.sent, &bytes);
+                send(controller, index as u8, end.sent, memory, &bytes)?;
                 end.kept.extend_from_slice(&bytes);
                 memory.release(end.sent, claimed);
                 end.sent = claimed;

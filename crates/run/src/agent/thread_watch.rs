@@ -77,6 +77,21 @@ impl Watched {
         self.watch.iter_mut().for_each(SwitchWatch::read);
     }
 
+    /// Keeps the events of this time span (begin and end, monotonic ns), also if the trial takes long.
+    pub fn spare(&mut self, span: (i64, i64), rank: i64) {
+        self.watch.iter_mut().for_each(|watch| watch.spare(span, rank));
+    }
+
+    /// Whether the oldest events may be discarded before the trial ends.
+    pub fn may_discard(&self) -> bool {
+        self.watch.as_ref().is_some_and(SwitchWatch::may_discard)
+    }
+
+    /// Whether events are recorded.
+    pub fn is_watching(&self) -> bool {
+        self.watch.is_some()
+    }
+
     /// Time at which the counters should be read next; `None` if they are not read now.
     pub fn next_ns(&self) -> Option<i64> {
         self.counters.as_ref().filter(|_| self.counting).map(CounterWatch::next_ns)

@@ -1,5 +1,6 @@
 //! The supervisor's work for one trial: sample memory, loads, measuring process.
 
+use super::late_messages::LateMessages;
 use super::loads::Loads;
 use super::measuring_process::{self, Started};
 use super::real_time_guard::Guard;
@@ -77,6 +78,7 @@ pub(super) struct Trial {
     pub loads: Loads,
     pub switches: Watched,
     drain: Drain,
+    late: LateMessages,
     /// True while the rings are drained: between the messages `go` and `done`, if the controller's order asks for rings
     /// of sample memory.
     draining: bool,
@@ -122,6 +124,7 @@ impl Trial {
             _guard: guard,
             switches: Watched::new(child.id() as i32),
             drain: Drain::new(&order.spec, order.ends.len()),
+            late: LateMessages::new(&order),
             draining: false,
             order,
             child,
@@ -247,7 +250,27 @@ impl Trial {
 
     /// Sends the rows of samples that will not change any more from the rings to the controller.
     pub fn drain(&mut self, controller: &mut Connection) -> io::Result<()> {
-        self.drain.turn(&self.memories, &self.track, controller)
+        let Trial { drain, late, memories, switches, order, .. } = self;
+        drain.turn(memories, &self.track, controller, &mut |index, first, bytes| {
+            if switches.is_watching() {
+                let found = late.add(order, index, (first, bytes), &memories[index].1);
+                found.iter().for_each(|n| switches.spare((n.begin_ns, n.end_ns), n.rank));
+            }
+        })
+    }
+
+    /// Looks for late messages if the oldest events may be discarded before the trial ends. The rows of a ring are looked at when they are
+    /// drained.
+    pub fn look_for_late_messages(&mut self) {
+        if self.order.ring.is_none() && self.switches.may_discard() {
+            let found = self.late.look(&self.order, &self.memories);
+            found.iter().for_each(|n| self.switches.spare((n.begin_ns, n.end_ns), n.rank));
+        }
+    }
+
+    /// Takes a time span whose events the other agents should keep.
+    pub fn unsent(&mut self) -> Option<Spare> {
+        if self.switches.may_discard() { self.late.unsent() } else { None }
     }
 
     /// Lets the senders end the trial early, if their memory is a ring.

@@ -14,6 +14,7 @@ use tailbound_wire::*;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::Child;
 use tokio::sync::Mutex;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 /// Longest time for an agent to end by itself after `bye`.
@@ -50,6 +51,8 @@ pub(super) struct Agent {
     pub bytes_while_silent: u64,
     /// True while the ends measure, so that the agent must be silent.
     pub silent: bool,
+    /// Channel for the time spans whose events the other agents should keep, and the number of this agent.
+    pub spared: Option<(usize, UnboundedSender<(usize, Spare)>)>,
 }
 
 type Output = Box<dyn AsyncRead + Unpin + Send>;
@@ -57,6 +60,20 @@ type Output = Box<dyn AsyncRead + Unpin + Send>;
 /// Stream for messages to an agent. The stream is shared with the task that sends heartbeats to an agent on another
 /// host.
 type Input = Arc<Mutex<Option<Box<dyn AsyncWrite + Unpin + Send>>>>;
+
+/// Sends messages to an agent while another task receives its messages.
+pub(super) struct Writer(Input);
+
+impl Writer {
+    /// Sends a message of the controller to the agent.
+    pub async fn send(&self, message: Message) -> Result<(), Lost> {
+        let bytes = encode(&Frame::Message(Box::new(message)));
+        match &mut *self.0.lock().await {
+            Some(input) => input.write_all(&bytes).await.map_err(|e| Lost::NotReading(e.to_string())),
+            None => Err(Lost::StreamEnded("its stream is closed".into())),
+        }
+    }
+}
 
 /// Parameters for starting an agent, from the controller.
 pub(super) struct AgentOrder {
@@ -82,7 +99,8 @@ fn send_heartbeats(input: &Input) {
         loop {
             tokio::time::sleep(HEARTBEAT).await;
             n += 1;
-            let bytes = encode(&Frame::Message(Box::new(Message::Heartbeat(Heartbeat { n, received: 0 }))));
+            let bytes =
+                encode(&Frame::Message(Box::new(Message::Heartbeat(Heartbeat { n, received: 0, spare: None }))));
             let Some(input) = input.upgrade() else { return };
             let mut input = input.lock().await;
             // The code that waits for an answer notices that the agent no longer reads.
@@ -150,6 +168,7 @@ impl Agent {
             last_received: Instant::now(),
             bytes_while_silent: 0,
             silent: false,
+            spared: None,
         }
     }
 
@@ -169,11 +188,12 @@ impl Agent {
 
     /// Sends a message of the controller to the agent.
     pub async fn send(&mut self, message: Message) -> Result<(), Lost> {
-        let bytes = encode(&Frame::Message(Box::new(message)));
-        match &mut *self.input.lock().await {
-            Some(input) => input.write_all(&bytes).await.map_err(|e| Lost::NotReading(e.to_string())),
-            None => Err(Lost::StreamEnded("its stream is closed".into())),
-        }
+        self.writer().send(message).await
+    }
+
+    /// What sends messages to the agent while another task receives its messages.
+    pub fn writer(&self) -> Writer {
+        Writer(self.input.clone())
     }
 
     /// Receives the next frame from the agent that is not a heartbeat. If the future is dropped, no frame is lost.
@@ -186,8 +206,17 @@ impl Agent {
                 if self.silent && !is(|m| matches!(m, Message::Done(_))) {
                     self.bytes_while_silent += bytes;
                 }
-                if !is(|m| matches!(m, Message::Heartbeat(_))) {
-                    return Ok(frame);
+                match &frame {
+                    Frame::Message(message) => match &**message {
+                        Message::Heartbeat(Heartbeat { spare, .. }) => {
+                            if let (Some(spare), Some((number, spared))) = (spare, &self.spared) {
+                                // Nobody receives it after the trial.
+                                let _ = spared.send((*number, *spare));
+                            }
+                        }
+                        _ => return Ok(frame),
+                    },
+                    Frame::Memory { .. } => return Ok(frame),
                 }
             }
             let limit = deadline.min(self.last_received + self.silence);

@@ -34,7 +34,7 @@ pub(super) async fn clocks(parts: &mut [Part], agents: &mut [(Vec<Role>, Agent)]
 
 /// Measures the difference of an agent's clock to the clock of the controller, from the shortest of several round
 /// trips.
-async fn difference(agent: &mut Agent) -> Result<ClockApart, Lost> {
+pub(super) async fn difference(agent: &mut Agent) -> Result<ClockApart, Lost> {
     let readings = readings(agent, READINGS).await?;
     let shortest = readings.iter().min_by_key(|reading| reading.after_ns - reading.before_ns).ok_or(Lost::NoAnswer)?;
     let ClockReading { before_ns, other_ns, after_ns } = *shortest;

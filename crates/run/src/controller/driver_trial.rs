@@ -6,6 +6,7 @@ use super::host_watch::HostWatch;
 use super::load_checks::without_arrivals;
 use super::measuring::measure;
 use super::node_counts::Nodes;
+use super::spared::Clocks;
 use super::trial_length::{limit, quiet};
 use super::trial_state::{Part, TrialContext, TrialResult};
 use super::trial_steps::{begin, end, ends_run, finish, order, prepare};
@@ -109,6 +110,7 @@ async fn measure_observed(
         () = context.run.stop.wait() => return Ok(None),
     };
     let clocks = if met { common_start::clocks(parts, &mut lab.agents).await } else { Vec::new() };
+    let all_clocks = Clocks::compare(if met { parts } else { &[] }, &mut lab.agents).await;
     for (role, apart) in &clocks {
         record.manifest.trial_mut(id).ends.entry(role.word().into()).or_default().clock_apart = Some(*apart);
     }
@@ -124,7 +126,7 @@ async fn measure_observed(
     tracing::debug!(trial = id, unmatched, "measuring begins");
     let began = (lab.cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
-        measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), deadline) => measured?,
+        measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), &all_clocks, deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
     record.manifest.trial_mut(id).controller =

@@ -2,6 +2,7 @@
 
 use super::agent::Agent;
 use super::agent_protocol::Lost;
+use super::spared::{Clocks, Spared};
 use super::trial_state::Part;
 use super::{collect, common_start};
 use std::path::Path;
@@ -21,6 +22,7 @@ pub(super) async fn measure(
     agents: &mut [(Vec<Role>, Agent)],
     dir: &Path,
     (unmatched, clocks, until): (bool, &[(Role, ClockApart)], Option<&UntilCondition>),
+    all_clocks: &Clocks,
     deadline: Instant,
 ) -> Result<(), RecordError> {
     let now_ns = tailbound_host::monotonic_ns();
@@ -36,6 +38,11 @@ pub(super) async fn measure(
             }
         }
     }
+    let spared = Spared::new();
+    for (number, (_, agent)) in agents.iter_mut().enumerate() {
+        agent.spared = Some((number, spared.sender()));
+    }
+    let writers = agents.iter().map(|(_, agent)| agent.writer()).collect();
     let senders = parts.iter().filter(|p| p.sends() && p.lost.is_none()).count();
     let (senders_left, _) = watch::channel((senders, None));
     let listening =
@@ -56,7 +63,10 @@ pub(super) async fn measure(
                 result
             }
         });
-    futures_util::future::try_join_all(listening).await.map(drop)
+    tokio::select! {
+        heard = futures_util::future::try_join_all(listening) => heard.map(drop),
+        () = spared.pass_on(all_clocks, writers) => Ok(()),
+    }
 }
 
 /// Receives messages from one agent until its ends are done. If `stop` is given, sends the message `stop` when all

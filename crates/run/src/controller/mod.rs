@@ -33,6 +33,7 @@ mod proof;
 mod repeat;
 mod rolling;
 mod run;
+mod spared;
 mod stop_signal;
 mod tool;
 mod trial_length;

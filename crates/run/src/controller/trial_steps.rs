@@ -87,6 +87,7 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         },
         // An agent on this host records the threads of the guests there.
         guest_cpus: if host.is_none() { cpus_of_few(host_watch::guest_cpus(lab)) } else { CpuList::default() },
+        late_above_ns: context.plan.report.late_above.map(|limit| limit.0),
         tool: None,
         streams: Vec::new(),
         spec: if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() },

@@ -1,8 +1,12 @@
 //! Causes inside a guest, which the report finds with the help of the recording of its host.
 
+use crate::causes_of_late_messages::{Fault, Injected, Judged, judge};
 use crate::support::guests::{self, Guests};
-use crate::support::may_be_real_time;
+use crate::support::{Bench, may_be_real_time};
 use serde_json::Value;
+use std::time::Duration;
+use tailbound_host::{monotonic_ns, scheduling};
+use tailbound_model::{CpuList, Policy, RoleScheduling, Switches};
 
 /// Test: the pong is in an emulated guest with a real-time kernel, and the ping on its host. On the CPU of the pong, which has
 /// priority 80, a load of priority 70 starves the kernel threads that receive packets.
@@ -42,4 +46,97 @@ fn a_kernel_thread_that_receives_packets_in_a_guest_and_is_starved_is_named() {
         assert!(carrier.starts_with("irq/") || carrier == "ksoftirqd/1", "{incident:#}");
     }
     guests.nothing_is_left();
+}
+
+/// Test: the pong is in an emulated guest, and the ping on its host. A thread of the host takes the CPU of the guest's vCPU,
+/// or the process that emulates the guest is stopped: nothing of that can be seen inside the guest.
+#[test]
+fn what_keeps_a_guest_from_working_is_named() {
+    if !may_be_real_time() {
+        return;
+    }
+    let threads = ", vcpu_threads: [{ cpus: \"1\" }], emulator: { cpus: \"0\" }";
+    let ends = "ends:\n  ping: { place: netns, cpus: \"0\" }\n  pong:\n    place:";
+    disturbed_guest_of_the_pong(&|text| text.replace("place:", ends), threads, &|_| 0);
+}
+
+/// Test: as before, but the ping is in a guest too, so that only the controller can record what happens on the host.
+#[test]
+fn what_keeps_one_of_two_guests_from_working_is_named() {
+    if !may_be_real_time() {
+        return;
+    }
+    let guest = |cpu| format!(", vcpu_threads: [{{ cpus: \"{cpu}\" }}], emulator: {{ cpus: \"0\" }}");
+    let apart = |text: &str| {
+        let place = text.lines().find(|line| line.starts_with("place:")).unwrap();
+        let of_ping = place.replace(&guest(1), &guest(0));
+        text.replace(place, &format!("ends:\n  ping:\n    {of_ping}\n  pong:\n    {place}"))
+    };
+    let ahead_ns = |bench: &Bench| {
+        let seen = std::fs::read(bench.path("record/switches/0-host.json")).unwrap();
+        let seen: Switches = serde_json::from_slice(&seen).unwrap();
+        let readings = seen.host.expect("a recording of the host").ping_clock;
+        let shortest = readings.iter().min_by_key(|reading| reading.after_ns - reading.before_ns).unwrap();
+        (shortest.before_ns + shortest.after_ns) / 2 - shortest.other_ns
+    };
+    disturbed_guest_of_the_pong(&apart, &guest(1), &ahead_ns);
+}
+
+/// Runs a trial whose pong is in a guest with these keys that is disturbed, and judges the report. `ends`: puts the ends into the
+/// text of the study. `ahead_ns`: time by which the clock of this host is ahead of the clock of the ping, ns.
+fn disturbed_guest_of_the_pong(ends: &dyn Fn(&str) -> String, guest: &str, ahead_ns: &dyn Fn(&Bench) -> i64) {
+    let guests = Guests::new();
+    let rest = "driver: udp\npath: bridge\nattribution: machine";
+    let child = guests.measuring(&ends(&guests::study("duration: 8 s, warm_up: 20, timeout: 5 s", guest, rest)));
+    let qemu = guests.of_end("pong");
+    guests.bench.wait_for_event("measuring begins", 1);
+    let mut faults = std::thread::spawn(move || disturb(qemu)).join().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", guests.bench.stderr());
+    let ahead_ns = ahead_ns(&guests.bench);
+    faults
+        .iter_mut()
+        .for_each(|fault| (fault.begin_ns, fault.end_ns) = (fault.begin_ns - ahead_ns, fault.end_ns - ahead_ns));
+    let mut judged = Judged::new("injected-hog");
+    let report = guests.bench.report();
+    let wrong = judge(&report, &faults, &mut judged);
+    assert!(judged.incidents >= 10 && wrong * 5 <= judged.incidents, "{wrong} of {} wrong", judged.incidents);
+    let text = report["conditions"][0]["incidents"].to_string();
+    let hog = "`vCPU 0 of guest pong` of the pong end waited for CPU 1, which `injected-hog` (";
+    let stop = "`the hypervisor of guest pong` was stopped (SIGSTOP, or a debugger)";
+    assert!(text.contains(hog) && text.contains(stop), "{text}");
+    // The receiver of the ping did not cause it.
+    let stopped_at = |incident: &Value| -> Vec<Value> {
+        let spans = incident["waterfall"]["spans"].as_array().into_iter().flatten();
+        spans.filter(|span| span["cause"] == "stopped").map(|span| span["hop"].clone()).collect()
+    };
+    let hops: Vec<Value> =
+        report["conditions"][0]["incidents"].as_array().unwrap().iter().flat_map(stopped_at).collect();
+    assert!(!hops.is_empty() && !hops.contains(&"ping_receiver".into()), "{hops:?}");
+    guests.nothing_is_left();
+}
+
+/// Keeps CPU 1 busy, or stops the process `qemu`, for 30 ms each in turn.
+fn disturb(qemu: i32) -> Vec<Injected> {
+    let hog = RoleScheduling { policy: Some(Policy::Fifo { priority: 90 }), cpus: Some(CpuList::one(1)) };
+    scheduling::apply(0, &hog).unwrap();
+    nix::sys::prctl::set_name(c"injected-hog").unwrap();
+    let length = Duration::from_millis(30);
+    let one = |n: u32| {
+        std::thread::sleep(Duration::from_millis(300));
+        let begin_ns = monotonic_ns();
+        let fault = if n.is_multiple_of(2) {
+            while monotonic_ns() < begin_ns + length.as_nanos() as i64 {}
+            Fault::Hog { cpu: 1 }
+        } else {
+            // SAFETY: a process of a run that this test started.
+            unsafe { libc::kill(qemu, libc::SIGSTOP) };
+            std::thread::sleep(length);
+            // SAFETY: as above.
+            unsafe { libc::kill(qemu, libc::SIGCONT) };
+            Fault::Stop { end: "pong" }
+        };
+        Injected { fault, begin_ns, end_ns: monotonic_ns() }
+    };
+    (0..20).map(one).collect()
 }

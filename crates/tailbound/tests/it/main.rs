@@ -26,6 +26,8 @@ mod budget_of_flows;
 #[cfg(feature = "system-tests")]
 mod causes_in_guests;
 #[cfg(feature = "system-tests")]
+mod causes_in_long_trials;
+#[cfg(feature = "system-tests")]
 mod causes_of_late_messages;
 #[cfg(feature = "system-tests")]
 mod containers;

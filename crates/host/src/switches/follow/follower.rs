@@ -1,12 +1,12 @@
 //! Joins the records of packets with the messages of one process.
 
-use super::hops::{Hops, contain};
 use super::identity::{Content, Divided, content};
 use super::ports::Sockets;
 use super::recent::Recent;
+use crate::switches::kept::{Kept, Spared, Timed};
 use crate::switches::tracefs::Tracefs;
 use crate::switches::windows::affordable;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use tailbound_abi::*;
 use tailbound_model::{
     COUNTER_BITS, HopPlace, IN_PAGES, NotFollowed, PROTECTED, PacketDevice, PacketHop, Packets, SocketRead, is_unread,
@@ -16,12 +16,26 @@ use tailbound_model::{
 const MOST_REPORTED: usize = 20_000;
 /// Maximum number of reads of sockets in a result.
 const MOST_READS: usize = 20_000;
+/// Maximum number of hops kept in memory; a hop has 48 bytes.
+const MOST_HOPS: usize = 2 << 20;
 /// Maximum number of reads of sockets kept in memory.
 const READS_KEPT: usize = 1 << 20;
 /// Maximum number of drops in a result.
 const MOST_DROPS: usize = 10_000;
 /// Maximum number of devices with a name.
 const MOST_DEVICES: usize = 1024;
+
+impl Timed for PacketHop {
+    fn at_ns(&self) -> i64 {
+        self.at_ns
+    }
+}
+
+impl Timed for SocketRead {
+    fn at_ns(&self) -> i64 {
+        self.at_ns
+    }
+}
 
 /// Source, destination and identification of the fragments of a datagram.
 type Fragmented = ([u32; 4], [u32; 4], u32);
@@ -54,8 +68,8 @@ pub(in crate::switches) struct Follower {
     /// Addresses and ports from which the process has sent.
     sources: BTreeSet<([u32; 4], u16)>,
     devices: Vec<PacketDevice>,
-    hops: Hops,
-    reads: VecDeque<SocketRead>,
+    hops: Kept<PacketHop>,
+    reads: Kept<SocketRead>,
     drops: Vec<PacketHop>,
     /// Fragmented datagrams of which later fragments are expected.
     fragmented: Recent<Fragmented, OfMessage>,
@@ -78,8 +92,8 @@ impl Follower {
             sockets,
             sources: BTreeSet::new(),
             devices: Vec::new(),
-            hops: Hops::default(),
-            reads: VecDeque::new(),
+            hops: Kept::newest(MOST_HOPS),
+            reads: Kept::newest(READS_KEPT),
             drops: Vec::new(),
             fragmented: Recent::default(),
             divided: Recent::default(),
@@ -89,6 +103,12 @@ impl Follower {
             not_followed: BTreeMap::new(),
             gaps: Vec::new(),
         }
+    }
+
+    /// Keeps what was recorded in this time span from now on, unless some of it was discarded already.
+    pub fn spare(&mut self, spared: Spared) {
+        self.hops.spare(spared);
+        self.reads.spare(spared);
     }
 
     /// Adds a time span in which records were lost (begin and end, monotonic ns).
@@ -114,13 +134,8 @@ impl Follower {
         if packet.namespace != self.sockets.namespace {
             return;
         }
-        if self.reads.len() == READS_KEPT
-            && let Some(oldest) = self.reads.pop_front()
-        {
-            self.hops.discarded_ns = self.hops.discarded_ns.max(oldest.at_ns);
-        }
         let (at_ns, thread, port) = (packet.at_ns as i64, packet.thread, u16::from_be(packet.to_port));
-        self.reads.push_back(SocketRead { at_ns, thread, port });
+        self.reads.keep(SocketRead { at_ns, thread, port });
     }
 
     /// Adds a record of a packet at a device.
@@ -263,8 +278,9 @@ impl Follower {
         let times: Vec<i64> = self.hops.within(&sorted).iter().map(|hop| hop.at_ns).collect();
         let kept = affordable(windows, &times, MOST_REPORTED);
         let hops = self.hops.within(&kept);
-        let reads = self.reads.iter().filter(|read| contain(&kept, read.at_ns)).take(MOST_READS).copied().collect();
-        let discarded = (self.hops.discarded_ns > 0).then_some((0, self.hops.discarded_ns));
+        let mut reads = self.reads.within(&kept);
+        reads.truncate(MOST_READS);
+        let discarded = self.hops.discarded().into_iter().chain(self.reads.discarded());
         let mut reasons: BTreeMap<u32, String> = BTreeMap::new();
         let used: BTreeSet<u32> = self.drops.iter().filter_map(|hop| hop.reason).collect();
         if !used.is_empty() {
@@ -274,7 +290,7 @@ impl Follower {
         }
         Packets {
             windows: kept,
-            gaps: discarded.into_iter().chain(self.gaps.iter().copied()).collect(),
+            gaps: discarded.chain(self.gaps.iter().copied()).collect(),
             devices: self.devices.clone(),
             hops,
             drops: self.drops.clone(),

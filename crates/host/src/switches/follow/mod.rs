@@ -5,7 +5,6 @@
 //! begin with their sequence number, as those of the driver `udp`, or RTPS samples that do, have hops.
 
 mod follower;
-mod hops;
 mod identity;
 mod ports;
 mod recent;

@@ -151,7 +151,7 @@ fn an_agent_that_sends_only_heartbeats_does_not_answer_in_time() {
         let (mut agent, _from_controller, mut to_controller) = connected();
         let heartbeats = async {
             for n in 0.. {
-                let heartbeat = Message::Heartbeat(Heartbeat { n, received: 0 });
+                let heartbeat = Message::Heartbeat(Heartbeat { n, received: 0, spare: None });
                 to_controller.write_all(&bytes(heartbeat)).await.unwrap();
                 tokio::time::sleep(SILENCE / 10).await;
             }
@@ -174,11 +174,28 @@ fn an_answer_that_comes_late_is_not_lost() {
 }
 
 #[test]
+fn a_time_span_in_a_heartbeat_is_passed_on_with_the_number_of_the_agent() {
+    run(async {
+        let (mut agent, _from_controller, mut to_controller) = connected();
+        let (sender, mut passed_on) = tokio::sync::mpsc::unbounded_channel();
+        agent.spared = Some((3, sender));
+        let spare = Spare::of((1_000, 2_000), 7);
+        for spare in [None, Some(spare)] {
+            let heartbeat = bytes(Message::Heartbeat(Heartbeat { n: 1, received: 0, spare }));
+            to_controller.write_all(&heartbeat).await.unwrap();
+        }
+        to_controller.write_all(&bytes(Message::Done(Box::default()))).await.unwrap();
+        assert!(matches!(agent.message(soon()).await, Ok(Message::Done(_))));
+        assert_eq!((passed_on.try_recv(), passed_on.try_recv().is_err()), (Ok((3, spare)), true));
+    });
+}
+
+#[test]
 fn bytes_between_go_and_done_are_counted_and_those_of_done_are_not() {
     run(async {
         let (mut agent, _from_controller, mut to_controller) = connected();
         agent.silent = true;
-        let heartbeat = bytes(Message::Heartbeat(Heartbeat { n: 1, received: 0 }));
+        let heartbeat = bytes(Message::Heartbeat(Heartbeat { n: 1, received: 0, spare: None }));
         to_controller.write_all(&heartbeat).await.unwrap();
         to_controller.write_all(&bytes(Message::Done(Box::default()))).await.unwrap();
         assert!(matches!(agent.message(soon()).await, Ok(Message::Done(_))));

@@ -123,7 +123,7 @@ pub(super) fn send_heartbeats(agent: &Arc<Mutex<HostAgent>>) {
             let Some(agent) = agent.upgrade() else { return };
             let Ok(mut agent) = agent.lock() else { return };
             n += 1;
-            let heartbeat = Message::Heartbeat(Heartbeat { n, received: 0 });
+            let heartbeat = Message::Heartbeat(Heartbeat { n, received: 0, spare: None });
             if !agent.answers() || agent.connection.send(heartbeat).is_err() {
                 return;
             }

@@ -22,6 +22,12 @@ pub fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
+/// Process id of the process that measures the given end at the moment.
+pub fn measuring(controller: i32, end: &str) -> Option<i32> {
+    let name = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    descendants(controller).into_iter().find(|pid| name(pid).trim() == format!("tb-{end}"))
+}
+
 /// Kills a process of this test with SIGKILL.
 pub fn kill(pid: i32) {
     // SAFETY: a process of this test.

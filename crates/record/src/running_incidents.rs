@@ -1,0 +1,179 @@
+//! Finds late and lost messages while their trial still runs, so that the events around them can be kept.
+//!
+//! What is usual is learned from the messages so far, in buckets of a histogram; [`Record::incidents`](crate::Record)
+//! decides after the trial, by all messages. So both can differ in messages near the limit.
+
+use crate::incidents::{Message, is_next_ordinary};
+use tailbound_model::SenderRow;
+use tailbound_stats::{Histogram, IncidentFinder, LateRule, Quantile};
+
+/// Number of messages after which the rule by which messages are late is made again. The first ones are judged by a rule
+/// that is made of them.
+const RENEWED_AFTER: u64 = 1_000;
+
+/// A time span around which the events of a running trial are worth keeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Notable {
+    /// Time at which the first message was due, ns.
+    pub begin_ns: i64,
+    /// Time at which the last answer was received, ns; at least the time at which the last message was due.
+    pub end_ns: i64,
+    /// The larger, the more important: the excess of an incident in ns, or the highest value for an ordinary message, of
+    /// which there are only 40.
+    pub rank: i64,
+}
+
+impl Notable {
+    const ORDINARY: i64 = i64::MAX;
+
+    /// Whether this is the time span of an ordinary message.
+    pub fn is_ordinary(&self) -> bool {
+        self.rank == Notable::ORDINARY
+    }
+}
+
+/// Late and lost messages of a trial that still runs.
+#[derive(Debug, Clone)]
+pub struct RunningIncidents {
+    /// Number of slots that the trial measures, as planned.
+    slots: u64,
+    late_above_ns: Option<i64>,
+    latencies: Histogram,
+    round_trips: Histogram,
+    /// Messages that cannot be judged yet, with the numbers of their rows.
+    waiting: Vec<(u64, Message)>,
+    /// Number of messages so far.
+    count: u64,
+    finder: Option<IncidentFinder>,
+    /// Number of messages that were judged.
+    judged: u64,
+    /// Number of ordinary messages that were chosen.
+    ordinary: u64,
+}
+
+impl RunningIncidents {
+    /// `slots` is the planned number of measured slots, `late_above_ns` the study's limit for late messages.
+    pub fn new(slots: u64, late_above_ns: Option<i64>) -> RunningIncidents {
+        RunningIncidents {
+            slots,
+            late_above_ns,
+            latencies: Histogram::new(),
+            round_trips: Histogram::new(),
+            waiting: Vec::new(),
+            count: 0,
+            finder: None,
+            judged: 0,
+            ordinary: 0,
+        }
+    }
+
+    /// Adds row `number` of the sender, whose answer can no longer arrive, and appends to `found` what is notable since.
+    /// Rows must be added in their order.
+    pub fn add(&mut self, number: u64, row: &SenderRow, found: &mut Vec<Notable>) {
+        let times = Message::at(row.intended_ns, row.send_begin_ns, row.receive_ns);
+        let Some(message) = times.filter(|_| !row.warm_up) else { return };
+        message.latency_ns.iter().for_each(|ns| self.latencies.record(*ns));
+        message.round_trip_ns.iter().for_each(|ns| self.round_trips.record(*ns));
+        self.waiting.push((number, message));
+        self.count += 1;
+        if self.count.is_multiple_of(RENEWED_AFTER) {
+            self.renew_rule();
+        }
+        if let Some(mut finder) = self.finder.take() {
+            for (number, message) in std::mem::take(&mut self.waiting) {
+                self.judge(&mut finder, number, message, found);
+            }
+            let ended = finder.take_ended(message.due_ns).into_iter();
+            found.extend(ended.map(|i| Notable { begin_ns: i.begin_ns, end_ns: i.end_ns, rank: i.rank().0 }));
+            self.finder = Some(finder);
+        }
+    }
+
+    fn judge(&mut self, finder: &mut IncidentFinder, number: u64, message: Message, found: &mut Vec<Notable>) {
+        let Message { due_ns, latency_ns, .. } = message;
+        match latency_ns {
+            None => finder.lost(number, due_ns),
+            Some(latency_ns) => {
+                let late = finder.answered(number, due_ns, latency_ns);
+                if !late && is_next_ordinary(self.judged, self.slots, self.ordinary) {
+                    self.ordinary += 1;
+                    let end_ns = due_ns.saturating_add(latency_ns);
+                    found.push(Notable { begin_ns: due_ns, end_ns, rank: Notable::ORDINARY });
+                }
+            }
+        }
+        self.judged += 1;
+    }
+
+    /// Makes the rule again from all messages so far. The lower ends of the buckets make the limit rather too low than
+    /// too high.
+    fn renew_rule(&mut self) {
+        let tenth = Quantile::from_f64(0.1).unwrap_or(Quantile::P50);
+        let low_ns = |of: &Histogram, q: Quantile, of_all: u64| {
+            let bucket = of.bucket_of_rank(q.rank(of_all).min(of.count()));
+            bucket.map(|ranked| ranked.bucket.low)
+        };
+        let latency = |q| low_ns(&self.latencies, q, self.count);
+        let round_trip_ns = low_ns(&self.round_trips, Quantile::P50, self.round_trips.count());
+        // Without an answer, nothing is usual.
+        let (Some(p10_ns), Some(p50_ns), Some(round_trip_ns)) = (latency(tenth), latency(Quantile::P50), round_trip_ns)
+        else {
+            return;
+        };
+        let rule = LateRule::new((p10_ns, p50_ns), round_trip_ns, self.late_above_ns);
+        self.finder.get_or_insert_with(|| IncidentFinder::new(rule, usize::MAX)).judge_by(rule);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::{NO_TIME, Outcome};
+
+    const MS: i64 = 1_000_000;
+
+    /// A message every 1 ms; its answer takes 0.1 ms if `latency_ns` gives nothing else.
+    fn row(number: u64, latency_ns: Option<i64>) -> SenderRow {
+        let due_ns = number as i64 * MS;
+        SenderRow {
+            seq: number,
+            intended_ns: due_ns,
+            wake_ns: due_ns,
+            send_begin_ns: due_ns,
+            send_end_ns: due_ns + 5_000,
+            receive_ns: latency_ns.map_or(NO_TIME, |ns| due_ns + ns),
+            kernel_rx_ns: NO_TIME,
+            receive_thread: None,
+            outcome: if latency_ns.is_some() { Outcome::Answered } else { Outcome::Lost },
+            duplicates: 0,
+            out_of_order: false,
+            warm_up: number < 10,
+        }
+    }
+
+    #[test]
+    fn late_and_lost_messages_and_ordinary_ones_are_found_while_the_trial_runs() {
+        let mut running = RunningIncidents::new(4_000, None);
+        let mut found = Vec::new();
+        for number in 0..2_510 {
+            let latency = match number {
+                5 | 200 => Some(30 * MS),
+                1_500..1_520 => Some((1_520 - number as i64) * MS),
+                2_000 => None,
+                _ => Some(100_000 + (number as i64 % 7) * 1_000),
+            };
+            running.add(number, &row(number, latency), &mut found);
+            // Nothing is known before there is a rule.
+            assert!(number >= 1_009 || found.is_empty());
+        }
+        let (ordinary, incidents): (Vec<_>, Vec<_>) = found.into_iter().partition(Notable::is_ordinary);
+        // Every hundredth of the 4,000 slots, from the fiftieth on.
+        let due: Vec<i64> = ordinary.iter().map(|o| o.begin_ns / MS - 10).collect();
+        assert_eq!(due[..3], [50, 150, 250]);
+        assert_eq!((ordinary.len(), due[24]), (25, 2_450));
+        let spans: Vec<(i64, i64)> = incidents.iter().map(|i| (i.begin_ns / MS, i.end_ns / MS)).collect();
+        assert_eq!(spans, [(200, 230), (1_500, 1_520), (2_000, 2_000)]);
+        // Limit: the excess is the time beyond 0.1 ms, in a bucket that is at most 1/128 wide.
+        assert!((29_890_000..=29_910_000).contains(&incidents[0].rank), "{incidents:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Finds late messages while a trial runs, so that the events around them outlive the memory for events.
+
+use crate::hot::Memory;
+use crate::kept_windows::widened;
+use crate::live_collect::settle_ns;
+use crate::store::{self, Rows};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Acquire;
+use tailbound_host as host;
+use tailbound_record::{Notable, RunningIncidents};
+use tailbound_wire::{Order, Spare};
+
+/// Largest number of rows of samples that are looked at in one turn, so that a turn takes less than a millisecond.
+const MOST_ROWS: u64 = 20_000;
+/// Largest number of incidents that wait for a heartbeat.
+const MOST_UNSENT: usize = 1_000;
+
+/// The sample memory of each end, with its file.
+type Memories = [(OwnedFd, Memory)];
+
+/// Late messages of the ends of one agent.
+pub(super) struct LateMessages {
+    ends: Vec<End>,
+    /// Time spans of ordinary messages that the controller has not heard of yet.
+    ordinary: VecDeque<Notable>,
+    /// Time spans of incidents that the controller has not heard of yet, the worst last.
+    incidents: Vec<Notable>,
+    /// Whether the controller hears of an incident next.
+    is_turn_of_incidents: bool,
+}
+
+/// What has been found in the rows of samples of one end.
+struct End {
+    /// Number of rows of samples that were looked at.
+    rows: u64,
+    running: RunningIncidents,
+}
+
+impl LateMessages {
+    pub fn new(order: &Order) -> LateMessages {
+        let running = RunningIncidents::new(order.slots.saturating_sub(order.warm_up), order.late_above_ns);
+        LateMessages {
+            ends: order.ends.iter().map(|_| End { rows: 0, running: running.clone() }).collect(),
+            ordinary: VecDeque::new(),
+            incidents: Vec::new(),
+            is_turn_of_incidents: true,
+        }
+    }
+
+    /// Looks at the rows of samples in the sample memory that will not change any more. Returns the time spans whose events
+    /// should be kept, each with its rank.
+    pub fn look(&mut self, order: &Order, memories: &Memories) -> Vec<Notable> {
+        let before_ns = host::monotonic_ns() - settle_ns(&order.spec);
+        let mut found = Vec::new();
+        for (index, (_, memory)) in memories.iter().enumerate().filter(|(index, _)| is_sender(order, *index)) {
+            let first = self.ends[index].rows;
+            let settled = memory.settled(first, before_ns).min(first + MOST_ROWS);
+            let bytes = memory.bytes(first, settled);
+            found.extend(self.add(order, index, (first, &bytes), memory));
+        }
+        found
+    }
+
+    /// Looks at rows of samples of one end that are drained from its ring: the bytes of the rows from `first` on.
+    pub fn add(&mut self, order: &Order, index: usize, (first, bytes): (u64, &[u8]), memory: &Memory) -> Vec<Notable> {
+        let mut found = Vec::new();
+        if !is_sender(order, index) {
+            return found;
+        }
+        let End { rows, running } = &mut self.ends[index];
+        let t0_ns = memory.header().t0_ns.load(Acquire);
+        *rows = first;
+        let all = Rows { role: order.ends[index].role, first, bytes, cut: false };
+        store::any_sender_row(order, all, t0_ns, &mut |row| {
+            running.add(*rows, row, &mut found);
+            *rows += 1;
+            false
+        });
+        for notable in &mut found {
+            (notable.begin_ns, notable.end_ns) = widened((notable.begin_ns, notable.end_ns));
+        }
+        self.ordinary.extend(found.iter().filter(|notable| notable.is_ordinary()));
+        self.incidents.extend(found.iter().filter(|notable| !notable.is_ordinary()));
+        self.incidents.sort_by_key(|notable| notable.rank);
+        let surplus = self.incidents.len().saturating_sub(MOST_UNSENT);
+        self.incidents.drain(..surplus);
+        found
+    }
+
+    /// Takes a time span that the controller has not heard of yet: in turn of an ordinary message and of the worst incident.
+    pub fn unsent(&mut self) -> Option<Spare> {
+        let is_incident = self.ordinary.is_empty() || self.is_turn_of_incidents && !self.incidents.is_empty();
+        let next = if is_incident { self.incidents.pop() } else { self.ordinary.pop_front() }?;
+        self.is_turn_of_incidents = !is_incident;
+        Some(Spare::of((next.begin_ns, next.end_ns), next.rank))
+    }
+}
+
+/// Whether the rows of this end say when answers were received.
+fn is_sender(order: &Order, index: usize) -> bool {
+    order.spec.measure.flow().is_none() && order.ends.get(index).is_some_and(|end| !end.role.receives())
+}

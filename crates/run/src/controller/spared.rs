@@ -1,0 +1,107 @@
+//! While a trial runs, passes on to the other agents which time spans the agent of the sender found worth keeping.
+
+use super::agent::Agent;
+use super::common_start::difference;
+use super::trial_state::Part;
+use tailbound_model::Attribution;
+use tailbound_record::ClockApart;
+use tailbound_wire::{Message, Role, Spare};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Two clocks drift apart by less than this part of the time, as do those of usual crystals.
+const DRIFT: f64 = 200e-6;
+/// What is added to a time span for a clock that does not run evenly, as in an emulated guest, ns.
+const UNEVEN_NS: i64 = 5_000_000;
+
+/// How far the clocks of the agents are ahead of the controller's clock.
+#[derive(Default)]
+pub(super) struct Clocks {
+    /// In the order of the agents; `None` = it is not known.
+    of_agents: Vec<Option<ClockApart>>,
+    /// Time at which the clocks were compared, ns of the controller's clock.
+    at_ns: i64,
+}
+
+impl Clocks {
+    /// Asks the agents with a clock of their own for their times.
+    pub async fn compare(parts: &[Part], agents: &mut [(Vec<Role>, Agent)]) -> Clocks {
+        let own = tailbound_host::clock_id().unwrap_or_default();
+        let mut of_agents = Vec::new();
+        for (part, (_, agent)) in parts.iter().zip(agents) {
+            let is_asked = part.lost.is_none() && part.order.spec.attribution != Attribution::Off;
+            of_agents.push(match is_asked {
+                true if agent.clock == own => Some(ClockApart::default()),
+                true => difference(agent).await.ok(),
+                false => None,
+            });
+        }
+        Clocks { of_agents, at_ns: tailbound_host::monotonic_ns() }
+    }
+
+    /// A time span of the clock of agent `from`, on the clock of agent `to`, at the time `now_ns` of the controller.
+    fn converted(&self, spare: Spare, (from, to): (usize, usize), now_ns: i64) -> Option<Spare> {
+        let of_agent = |number: usize| self.of_agents.get(number).copied().flatten();
+        let (from, to) = (of_agent(from)?, of_agent(to)?);
+        if from == ClockApart::default() && to == ClockApart::default() {
+            return Some(spare);
+        }
+        let drift_ns = ((now_ns - self.at_ns).max(0) as f64 * DRIFT) as i64;
+        let within_ns = from.within_ns + to.within_ns + drift_ns + UNEVEN_NS;
+        let (begin, end) = spare.span();
+        let ahead_ns = to.offset_ns - from.offset_ns;
+        let mut wider = Spare::of((begin + ahead_ns - within_ns, end + ahead_ns + within_ns), 0);
+        wider.2 = spare.2;
+        Some(wider)
+    }
+}
+
+/// Time spans that agents report, with the number of the agent.
+pub(super) struct Spared {
+    sender: UnboundedSender<(usize, Spare)>,
+    receiver: UnboundedReceiver<(usize, Spare)>,
+}
+
+impl Spared {
+    pub fn new() -> Spared {
+        let (sender, receiver) = unbounded_channel();
+        Spared { sender, receiver }
+    }
+
+    /// The channel for the time spans that an agent reports.
+    pub fn sender(&self) -> UnboundedSender<(usize, Spare)> {
+        self.sender.clone()
+    }
+
+    /// Passes each time span on to all other agents, until the future is dropped.
+    pub async fn pass_on(mut self, clocks: &Clocks, agents: Vec<super::agent::Writer>) {
+        while let Some((from, spare)) = self.receiver.recv().await {
+            let now_ns = tailbound_host::monotonic_ns();
+            for (to, agent) in agents.iter().enumerate().filter(|(to, _)| *to != from) {
+                if let Some(spare) = clocks.converted(spare, (from, to), now_ns) {
+                    // The code that waits for an answer notices that the agent no longer reads. So short a message is
+                    // written as a whole or not at all (pipe(7)), also if this future is dropped.
+                    let _ = agent.send(Message::Spare(spare)).await;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_span_on_another_clock_contains_all_that_is_possible() {
+        let apart = |offset_ns, within_ns| Some(ClockApart { offset_ns, within_ns });
+        let clocks = Clocks { of_agents: vec![apart(0, 0), apart(7_000_000_000, 1_000_000), None], at_ns: 0 };
+        let spare = Spare::of((50_000_000, 51_000_000), 1 << 20);
+        let hour_ns = 3_600_000_000_000;
+        let on_other = clocks.converted(spare, (0, 1), hour_ns).unwrap();
+        // The clocks can be 1 ms apart, 5 ms uneven, and 720 ms apart after an hour.
+        assert_eq!(on_other.span().0, 7_050_000_000 - 726_000_000);
+        assert_eq!((on_other.span().1, on_other.rank()), (7_051_000_000 + 726_002_000, spare.rank()));
+        assert_eq!(clocks.converted(spare, (0, 0), hour_ns), Some(spare));
+        assert_eq!(clocks.converted(spare, (0, 2), 0), None);
+    }
+}

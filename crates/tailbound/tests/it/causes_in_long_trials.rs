@@ -1,0 +1,66 @@
+//! Causes of incidents long before the end of a trial that has more events than the memory holds.
+
+use crate::support::processes::{measuring, wait_for_measuring};
+use crate::support::{Bench, may_be_real_time};
+use serde_json::Value;
+use std::time::Duration;
+use tailbound_host::monotonic_ns;
+use tailbound_model::Switches;
+
+/// Stops the process of an end for 30 ms. Returns when, monotonic ns.
+fn stop(pid: i32) -> (i64, i64) {
+    let begin_ns = monotonic_ns();
+    // SAFETY: a process of a run that this test started.
+    unsafe { libc::kill(pid, libc::SIGSTOP) };
+    std::thread::sleep(Duration::from_millis(30));
+    // SAFETY: as above.
+    unsafe { libc::kill(pid, libc::SIGCONT) };
+    (begin_ns, monotonic_ns())
+}
+
+/// Test: 20,000 messages/s have some hundred thousand events per second, so that those of the first seconds are discarded;
+/// of the stops in these seconds they are kept, at both ends.
+#[test]
+fn an_early_stall_in_a_long_trial_is_explained() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let study = bench.study(
+        "measure: { ping-pong: { duration: 30 s, warm_up: 1000, timeout: 500 ms, receive: block } }\nrate: 20 kHz\n\
+         driver: udp\npath: loopback\nplace: process\nattribution: machine\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n",
+    );
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    let printed = std::fs::File::create(bench.path("stderr")).unwrap();
+    command.stdout(std::process::Stdio::null()).stderr(printed);
+    let mut run = command.spawn().unwrap();
+    wait_for_measuring(run.id() as i32, "pong");
+    let mut stops = Vec::new();
+    for end in ["pong", "ping", "pong"] {
+        std::thread::sleep(Duration::from_millis(600));
+        let pid = measuring(run.id() as i32, end).expect("the end measures");
+        stops.push((end, stop(pid)));
+    }
+    assert!(run.wait().unwrap().success(), "{}", bench.stderr());
+    for end in ["ping", "pong"] {
+        let seen = std::fs::read_to_string(bench.path(&format!("record/switches/0-{end}.json"))).unwrap();
+        let seen: Switches = serde_json::from_str(&seen).unwrap();
+        let gap_before =
+            |(_, (begin, _)): &(&str, (i64, i64))| seen.gaps.iter().any(|gap| gap.0 < *begin && gap.1 <= *begin);
+        let discarded_ns = seen.gaps.iter().map(|gap| gap.1).max().unwrap_or(0);
+        assert!(stops.iter().all(gap_before) && discarded_ns > stops[2].1.1 + 1_000_000_000, "{end}: {:?}", seen.gaps);
+    }
+    let report = bench.report();
+    let incidents = report["conditions"][0]["incidents"].as_array().unwrap();
+    for (end, (begin, to)) in stops {
+        let overlaps = |i: &&Value| i["begin_ns"].as_i64().unwrap() < to && begin < i["end_ns"].as_i64().unwrap();
+        let worst = incidents.iter().filter(overlaps).max_by_key(|i| i["excess_ns"].as_i64());
+        let incident = worst.expect("the stop made messages late");
+        let entries = incident["ledger"].as_array().into_iter().flatten();
+        let ns: i64 =
+            entries.filter(|e| e["cause"] == "stopped" && e["end"] == end).map(|e| e["ns_low"].as_i64().unwrap()).sum();
+        // Limit: 70 to 130 % of the stop, as for all planted faults.
+        assert!(((to - begin) * 7..=(to - begin) * 13).contains(&(ns * 10)), "{end}, {} ns: {incident:#}", to - begin);
+    }
+}
