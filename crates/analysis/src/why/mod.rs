@@ -34,6 +34,7 @@ mod way;
 mod words;
 
 pub use of_trial::{TrialCauses, causes_of_trial};
+pub use other_clock::Machine;
 
 use crate::clocks::Clocks;
 use crate::parallel;

@@ -10,7 +10,7 @@ use crate::why::stamps::Stamps;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tailbound_document::OtherClock;
-use tailbound_model::{CounterSeries, CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches};
+use tailbound_model::{SwitchScope, Switches};
 use tailbound_record::bounds_of_readings;
 use tailbound_stats::{ClockBounds, ClockLine};
 
@@ -22,9 +22,11 @@ const CPUS: u32 = 1 << 16;
 
 /// A machine whose events were recorded, if the machines have different clocks. With one clock, all threads and CPUs
 /// belong to the ping's machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Machine {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Machine {
+    /// The machine of the ping.
     Ping,
+    /// The machine of the pong.
     Pong,
     /// The host of the guests in which the ends run.
     Host,
@@ -33,16 +35,16 @@ pub(crate) enum Machine {
 impl Machine {
     /// The id that stands for a thread of this machine. The idle thread and threads without an id keep theirs.
     pub fn thread(self, thread: i32) -> i32 {
-        if thread > 0 { thread + THREADS * self as i32 } else { thread }
+        if thread > 0 { thread.saturating_add(THREADS * self as i32) } else { thread }
     }
 
     /// The number that stands for a CPU of this machine.
-    pub fn cpu(self, cpu: u32) -> u32 {
+    pub(crate) fn cpu(self, cpu: u32) -> u32 {
         cpu + CPUS * self as u32
     }
 
     /// The machine that has the CPU for which this number stands.
-    pub fn of_cpu(cpu: u32) -> Machine {
+    pub(crate) fn of_cpu(cpu: u32) -> Machine {
         match cpu / CPUS {
             0 => Machine::Ping,
             1 => Machine::Pong,
@@ -211,53 +213,14 @@ pub(crate) fn kernel_cpu(cpu: u32) -> u32 {
 fn converted(seen: &Switches, machine: Machine, line: &ClockLine) -> Switches {
     let mut seen = seen.clone();
     seen.convert_times(|at_ns| line.at_a_ns(at_ns));
-    if let SwitchScope::Cpus(cpus) = &mut seen.scope {
-        *cpus = CpuList(cpus.0.iter().copied().map(|cpu| machine.cpu(cpu)).collect());
-    }
-    seen.events
-        .iter_mut()
-        .chain(seen.away.iter_mut().map(|away| &mut away.event))
-        .for_each(|event| convert_ids(event, machine));
-    seen.tasks = seen.tasks.into_iter().map(|(thread, task)| (machine.thread(thread), task)).collect();
-    for series in &mut seen.counters {
-        if let Some(thread) = series.of.strip_prefix("thread ").and_then(|id| id.parse().ok()) {
-            series.of = format!("thread {}", machine.thread(thread));
-        } else if let Some(cpu) = series.of.strip_prefix("cpu ").and_then(|cpu| cpu.parse::<u32>().ok()) {
-            series.of = CounterSeries::of_cpu(machine.cpu(cpu));
-        }
-    }
-    if let Some(packets) = &mut seen.packets {
-        for hop in packets.hops.iter_mut().chain(&mut packets.drops) {
-            (hop.cpu, hop.thread) = (machine.cpu(hop.cpu), machine.thread(hop.thread));
-        }
-        packets.reads.iter_mut().for_each(|read| read.thread = machine.thread(read.thread));
-    }
+    seen.convert_ids(|thread| machine.thread(thread), |cpu| machine.cpu(cpu));
     seen
-}
-
-/// Changes the ids of an event of a machine.
-fn convert_ids(event: &mut SwitchEvent, machine: Machine) {
-    event.cpu = machine.cpu(event.cpu);
-    match &mut event.what {
-        SwitchKind::Switch { out: one, into: two, .. } | SwitchKind::Wake { thread: one, by: two, .. } => {
-            (*one, *two) = (machine.thread(*one), machine.thread(*two));
-        }
-        SwitchKind::In(thread)
-        | SwitchKind::Out { thread, .. }
-        | SwitchKind::PageFault { thread, .. }
-        | SwitchKind::FairServer { thread }
-        | SwitchKind::Limited { thread, .. } => {
-            *thread = machine.thread(*thread);
-        }
-        SwitchKind::Moved { thread, to } => (*thread, *to) = (machine.thread(*thread), machine.cpu(*to)),
-        SwitchKind::Interrupted { .. } => {}
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{ClockReading, HostOfGuests, Task};
+    use tailbound_model::{ClockReading, CpuList, HostOfGuests, SwitchEvent, SwitchKind, Task};
 
     #[test]
     fn events_of_the_host_of_guests_are_converted_with_ids_of_their_own() {

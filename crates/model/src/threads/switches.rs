@@ -98,6 +98,29 @@ impl Switches {
             (reading.before_ns, reading.after_ns) = (to(reading.before_ns), to(reading.after_ns));
         }
     }
+
+    /// Replaces all thread ids by `thread`, and all CPU numbers by `cpu`.
+    pub fn convert_ids(&mut self, thread: impl Fn(i32) -> i32, cpu: impl Fn(u32) -> u32) {
+        if let SwitchScope::Cpus(cpus) = &mut self.scope {
+            cpus.0 = cpus.0.iter().copied().map(&cpu).collect();
+        }
+        let away = self.away.iter_mut().map(|away| &mut away.event);
+        self.events.iter_mut().chain(away).for_each(|event| event.convert_ids(&thread, &cpu));
+        self.tasks = std::mem::take(&mut self.tasks).into_iter().map(|(id, task)| (thread(id), task)).collect();
+        for series in &mut self.counters {
+            if let Some(id) = series.of.strip_prefix("thread ").and_then(|id| id.parse().ok()) {
+                series.of = format!("thread {}", thread(id));
+            } else if let Some(number) = series.of.strip_prefix("cpu ").and_then(|number| number.parse().ok()) {
+                series.of = CounterSeries::of_cpu(cpu(number));
+            }
+        }
+        if let Some(packets) = &mut self.packets {
+            for hop in packets.hops.iter_mut().chain(&mut packets.drops) {
+                (hop.cpu, hop.thread) = (cpu(hop.cpu), thread(hop.thread));
+            }
+            packets.reads.iter_mut().for_each(|read| read.thread = thread(read.thread));
+        }
+    }
 }
 
 /// A thread that had no CPU when a time span began whose events were requested.
@@ -262,6 +285,24 @@ pub struct SwitchEvent {
     /// Kind of the recorded event, with the threads involved.
     #[serde(flatten)]
     pub what: SwitchKind,
+}
+
+impl SwitchEvent {
+    fn convert_ids(&mut self, thread: &impl Fn(i32) -> i32, cpu: &impl Fn(u32) -> u32) {
+        self.cpu = cpu(self.cpu);
+        match &mut self.what {
+            SwitchKind::Switch { out: one, into: two, .. } | SwitchKind::Wake { thread: one, by: two, .. } => {
+                (*one, *two) = (thread(*one), thread(*two));
+            }
+            SwitchKind::In(id)
+            | SwitchKind::Out { thread: id, .. }
+            | SwitchKind::PageFault { thread: id, .. }
+            | SwitchKind::FairServer { thread: id }
+            | SwitchKind::Limited { thread: id, .. } => *id = thread(*id),
+            SwitchKind::Moved { thread: id, to } => (*id, *to) = (thread(*id), cpu(*to)),
+            SwitchKind::Interrupted { .. } => {}
+        }
+    }
 }
 
 /// Kinds of context switches, wake-ups, interrupts and page faults. Threads are given by thread id: 0 is the idle thread; -1
