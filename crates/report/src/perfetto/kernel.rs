@@ -5,6 +5,7 @@
 //! "not recorded" are therefore added: at the end and at the begin of each time span, and around the time in which an
 //! unreported switch must have happened.
 
+use crate::perfetto::machines::CPUS;
 use crate::perfetto::names::{Names, not_recorded};
 use crate::perfetto::packets::{Packets, time};
 use crate::perfetto::schema::{
@@ -19,8 +20,6 @@ use tailbound_model::{Interruption, SleepState, SwitchEvent, SwitchKind, SwitchS
 
 /// Largest number of events in one packet.
 const MOST_IN_PACKET: usize = 1_000;
-/// Number of CPUs that the viewer has; it refuses a whole trace with a higher CPU number.
-const CPUS: u32 = 1_024;
 
 /// States of a thread that left its CPU, as the tracepoint `sched_switch` reports them.
 const RUNNABLE: i64 = 0x00;
@@ -60,7 +59,7 @@ const BETWEEN: u8 = 1;
 const BEGINS: u8 = 2;
 const ENDS_AT_ONCE: u8 = 3;
 
-/// Writes the events of a trial, CPU by CPU.
+/// Writes the events that one machine recorded in a trial, CPU by CPU.
 pub(super) fn write(packets: &mut Packets, names: &Names, seen: &[Switches]) -> io::Result<Written> {
     let mut written = Written::default();
     let mut cpus: BTreeMap<u32, Course> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! The messages of a trial as slices, with flows from the send call to the pong, and from there to the receipt.
 
 use crate::perfetto::lanes::Lanes;
+use crate::perfetto::machines::Conversion;
 use crate::perfetto::packets::{Packets, Slice, Track};
 use crate::perfetto::spans::{Span, meeting};
 use std::io;
@@ -28,11 +29,13 @@ pub(super) struct Drawn {
 }
 
 /// Draws the messages that meet one of `spans`; `late_above_ns` is the limit above which a message of the trial is late.
+/// `pong_clock` converts the times of the pong, if it has another clock.
 pub(super) fn write(
     packets: &mut Packets,
     (record, trial): (&Record, usize),
     (spans, late_above_ns): (&[Span], Option<i64>),
     ends: &Ends,
+    pong_clock: Option<&Conversion>,
 ) -> io::Result<Drawn> {
     let mut drawn = Drawn::default();
     if spans.is_empty() {
@@ -40,7 +43,7 @@ pub(super) fn write(
     }
     let ping = Lanes::new("messages", ends.ping);
     let pong = ends.pong.map(|pong| Lanes::new("messages", pong));
-    let mut pen = Pen { packets, ping, pong, late_above_ns, in_span: vec![0; spans.len()] };
+    let mut pen = Pen { packets, ping, pong, pong_clock, late_above_ns, in_span: vec![0; spans.len()] };
     let mut result = Ok(());
     let read = record.slots(trial, &mut |batch| {
         for i in 0..batch.len() {
@@ -105,6 +108,17 @@ impl Message {
         })
     }
 
+    /// The same message with the times of the pong in the clock of the ping.
+    fn converted(&self, clock: &Conversion) -> Message {
+        let at = |at_ns: i64| if at_ns == NO_TIME { NO_TIME } else { clock.at_ns(at_ns) };
+        Message {
+            echo_in_ns: at(self.echo_in_ns),
+            echo_begin_ns: at(self.echo_begin_ns),
+            echo_end_ns: at(self.echo_end_ns),
+            ..*self
+        }
+    }
+
     fn is_received(&self) -> bool {
         self.receive_ns != NO_TIME
     }
@@ -122,6 +136,7 @@ struct Pen<'a, 'b> {
     packets: &'a mut Packets<'b>,
     ping: Lanes,
     pong: Option<Lanes>,
+    pong_clock: Option<&'a Conversion>,
     late_above_ns: Option<i64>,
     /// Number of messages that were drawn in each time span.
     in_span: Vec<usize>,
@@ -135,6 +150,7 @@ impl Pen<'_, '_> {
         }
         let Some(track) = self.ping.take(self.packets, (message.due_ns, message.end_ns))? else { return Ok(false) };
         self.in_span[span] += 1;
+        let message = &self.pong_clock.map_or(*message, |clock| message.converted(clock));
         let answer_ns = if message.echo_begin_ns == NO_TIME { message.echo_in_ns } else { message.echo_begin_ns };
         let echo = (message.echo_in_ns, message.echo_end_ns.max(answer_ns));
         let pong = match &mut self.pong {

@@ -2,11 +2,12 @@
 //! (<https://ui.perfetto.dev>).
 //!
 //! Input: a record, and its report, which has the incidents. Output: packets of the schema in `schema.rs`, one after the
-//! other. No figure is computed here. Times are those of the ping's CLOCK_MONOTONIC. What the record does not know is
-//! left out, and a sentence says so.
+//! other. No figure is computed here. Times are those of the ping's CLOCK_MONOTONIC, to which times of other clocks are
+//! converted (`machines.rs`). What the record does not know is left out, and a sentence says so.
 
 mod kernel;
 mod lanes;
+mod machines;
 mod messages;
 mod names;
 mod packets;
@@ -16,12 +17,14 @@ mod trial;
 mod wakes;
 mod words;
 
+use crate::perfetto::machines::CpuNumbers;
 use crate::perfetto::packets::Packets;
 use crate::perfetto::trial::TrialTrace;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use tailbound_analysis::has_one_clock;
 use tailbound_document::{ConditionReport, Report};
-use tailbound_model::{Flow, Problem};
+use tailbound_model::{Flow, Problem, Switches};
 use tailbound_record::Record;
 
 /// Error: there is no trace of a record.
@@ -69,11 +72,15 @@ impl TraceError {
     }
 }
 
+/// Ids of trials, with their conditions.
+type Trials<'a> = Vec<(usize, &'a ConditionReport)>;
+
 /// The trace of some trials of a record, before it is written.
 pub struct Perfetto<'a> {
     record: &'a Record,
     report: &'a Report,
-    trials: Vec<(usize, &'a ConditionReport)>,
+    trials: Trials<'a>,
+    cpus: CpuNumbers,
 }
 
 impl<'a> Perfetto<'a> {
@@ -83,10 +90,12 @@ impl<'a> Perfetto<'a> {
     /// # Errors
     /// A trial does not exist or has no messages with answers.
     pub fn of(record: &'a Record, report: &'a Report, trials: &[usize]) -> Result<Perfetto<'a>, TraceError> {
-        Ok(Perfetto { record, report, trials: chosen(record, report, trials)? })
+        let (trials, cpus) = chosen(record, report, trials)?;
+        Ok(Perfetto { record, report, trials, cpus })
     }
 
-    /// Writes the trace packet by packet. Returns sentences about what the trace does not have; if a file of the record
+    /// Writes the trace packet by packet. Returns sentences about what the trace does not have, and about times that were
+    /// converted from another clock; if a file of the record
     /// is damaged, one of them says so, and the trace has the rest.
     ///
     /// # Errors
@@ -97,24 +106,27 @@ impl<'a> Perfetto<'a> {
         packets.begin(first.and_then(|t| t.t0_ns).unwrap_or(0), release(self.record, self.report))?;
         let (mut notes, mut pids) = (Vec::new(), BTreeSet::new());
         for (id, condition) in &self.trials {
-            notes.extend(TrialTrace::read(self.record, condition, *id).write(&mut packets, &mut pids)?);
+            notes.extend(TrialTrace::read(self.record, condition, *id, &self.cpus).write(&mut packets, &mut pids)?);
         }
         Ok(notes)
     }
 }
 
-/// The trials to be written, with their conditions, in the order of their ids.
-fn chosen<'a>(
-    record: &Record,
-    report: &'a Report,
-    trials: &[usize],
-) -> Result<Vec<(usize, &'a ConditionReport)>, TraceError> {
+/// The trials to be written, with their conditions, in the order of their ids, and the numbers of their CPUs.
+fn chosen<'a>(record: &Record, report: &'a Report, trials: &[usize]) -> Result<(Trials<'a>, CpuNumbers), TraceError> {
     let plan = &record.manifest.plan;
     let has_answers = |c: &&ConditionReport| {
         c.tool.is_none() && plan.conditions[c.id].spec.measure.flow().is_none_or(Flow::has_answers)
     };
     let of = |c: &'a ConditionReport| c.trial_ids.iter().map(move |id| (*id, c));
     let all: Vec<_> = report.conditions.iter().filter(has_answers).flat_map(of).collect();
+    let mut cpus = CpuNumbers::default();
+    // Adds the CPUs of the trial too, because there can be many events: they are read only once.
+    let mut has_events = |id: usize| {
+        let seen: Vec<Switches> = record.switches(id).into_iter().flatten().collect();
+        cpus.add(&seen, has_one_clock(record, id));
+        seen.iter().any(|seen| !seen.events.is_empty())
+    };
     let mut chosen = Vec::new();
     for asked in trials {
         if !plan.trials.iter().any(|trial| trial.id == *asked) {
@@ -122,22 +134,21 @@ fn chosen<'a>(
             return Err(TraceError::NoTrial { asked: *asked, trials });
         }
         let found = all.iter().find(|(id, _)| id == asked).ok_or(TraceError::NoMessages(Some(*asked)))?;
+        has_events(*asked);
         chosen.push(*found);
     }
     if trials.is_empty() {
         let used = |(id, c): &(usize, &ConditionReport)| {
             c.used_trial_ids.contains(id) || record.manifest.is_kept_for_incidents(*id)
         };
-        let has_events =
-            |(id, _): &(usize, _)| record.switches(*id).into_iter().flatten().any(|s| !s.events.is_empty());
-        chosen = all.iter().copied().filter(used).filter(has_events).collect();
+        chosen = all.iter().copied().filter(used).filter(|(id, _)| has_events(*id)).collect();
         if chosen.is_empty() {
             chosen = all.into_iter().filter(used).collect();
         }
     }
     chosen.sort_by_key(|(id, _)| *id);
     chosen.dedup_by_key(|(id, _)| *id);
-    if chosen.is_empty() { Err(TraceError::NoMessages(None)) } else { Ok(chosen) }
+    if chosen.is_empty() { Err(TraceError::NoMessages(None)) } else { Ok((chosen, cpus)) }
 }
 
 /// Release of the kernel of the ping's host, if the record has it.

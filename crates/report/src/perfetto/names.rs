@@ -2,6 +2,7 @@
 
 use crate::perfetto::schema::{Process, ProcessTree, Thread};
 use std::collections::{BTreeMap, BTreeSet};
+use tailbound_analysis::Machine;
 use tailbound_model::{Policy, Switches, ThreadTable};
 
 /// Process id of `kthreadd`, the parent of all threads of the kernel.
@@ -71,7 +72,8 @@ pub(super) fn process_tree(seen: &[Switches], ends: &[(String, &ThreadTable)]) -
     }
     let tasks: BTreeMap<_, _> = seen.iter().flat_map(|s| &s.tasks).collect();
     for (tid, task) in tasks.into_iter().filter(|(_, task)| task.kernel) {
-        let (pid, ppid, is_kthread) = (Some(*tid), Some(KTHREADD), Some(true));
+        let parent = Machine::of_thread(*tid).thread(KTHREADD);
+        let (pid, ppid, is_kthread) = (Some(*tid), Some(parent), Some(true));
         tree.processes.push(Process { pid, ppid, cmdline: vec![task.name.clone()], is_kthread });
     }
     tree

@@ -1,7 +1,8 @@
-//! One trial in a trace: its tracks, what is known of it, and sentences about what is not in the trace.
+//! One trial in a trace: its tracks, what is known of it, and sentences about what is not in the trace or not exact.
 
-use crate::perfetto::kernel;
+use crate::perfetto::kernel::{self, Written};
 use crate::perfetto::lanes::Lanes;
+use crate::perfetto::machines::{Conversion, CpuNumbers, OWN, machine_of, machine_of_ends};
 use crate::perfetto::messages::{self, Ends};
 use crate::perfetto::names::{Names, process_tree};
 use crate::perfetto::packets::{Packets, Slice, Track};
@@ -10,12 +11,12 @@ use crate::perfetto::spans::{Span, joined};
 use crate::perfetto::words::{self, some};
 use std::collections::BTreeSet;
 use std::io;
+use tailbound_analysis::{Machine, has_one_clock};
 use tailbound_document::{ConditionReport, IncidentReport};
 use tailbound_model::{SwitchScope, Switches, ThreadTable};
-use tailbound_record::Record;
+use tailbound_record::{Record, bounds_of_readings};
+use tailbound_stats::{ClockBounds, NoBounds};
 
-/// The end whose clock all times of a report have.
-const OWN: &str = "ping";
 /// Messages are drawn from this time before the first message of an incident was due until this time after the last
 /// answer, ns: the same times for which a run keeps events.
 const AROUND_NS: (i64, i64) = (2_000_000, 500_000);
@@ -28,16 +29,19 @@ pub(super) struct TrialTrace<'a> {
     seen: Vec<Switches>,
     tables: Vec<ThreadTable>,
     one_clock: bool,
-    /// Sentences about what the trace does not have.
+    /// The conversion of what the pong recorded, and of what was recorded on the host of the guests.
+    pong: Option<Conversion>,
+    host: Option<Conversion>,
+    /// Sentences about what the trace does not have, and about times that were converted.
     notes: Vec<String>,
 }
 
 impl<'a> TrialTrace<'a> {
-    /// Reads the events and the threads of a trial.
-    pub fn read(record: &'a Record, condition: &'a ConditionReport, id: usize) -> TrialTrace<'a> {
-        let one_clock = tailbound_analysis::has_one_clock(record, id);
-        let mut trial =
-            TrialTrace { record, id, condition, seen: Vec::new(), tables: Vec::new(), one_clock, notes: Vec::new() };
+    /// Reads the events and the threads of a trial. `cpus`: the numbers of the CPUs in the trace.
+    pub fn read(record: &'a Record, condition: &'a ConditionReport, id: usize, cpus: &CpuNumbers) -> TrialTrace<'a> {
+        let one_clock = has_one_clock(record, id);
+        let (seen, tables, notes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut trial = TrialTrace { record, id, condition, seen, tables, one_clock, pong: None, host: None, notes };
         for seen in record.switches(id) {
             match seen {
                 Ok(seen) => trial.seen.push(seen),
@@ -50,20 +54,58 @@ impl<'a> TrialTrace<'a> {
                 Err(error) => trial.note(&format!("{error}; the trace has no threads of this file")),
             }
         }
-        if trial.seen.iter().any(|seen| seen.host.is_some()) {
-            trial.seen.retain(|seen| seen.host.is_none());
-            trial.note("the trace has nothing of what was recorded on the host of the guests, which has another clock");
-        }
+        trial.convert_host(cpus);
         if !one_clock {
-            let own = |ends: &[String]| ends.iter().any(|end| end == OWN);
-            trial.seen.retain(|seen| own(&seen.ends));
-            trial.tables.retain(|table| own(&table.ends));
-            trial.note(
-                "the ends have different clocks; the trace has only what the ping's end recorded, and no flows between \
-                 the ends",
-            );
+            trial.convert_pong(cpus);
         }
+        trial.seen.sort_by_key(|seen| machine_of(seen, one_clock));
         trial
+    }
+
+    /// Converts what was recorded on the host of the guests, or removes it if the bounds of its clock are not known.
+    fn convert_host(&mut self, cpus: &CpuNumbers) {
+        let Some(host) = self.seen.iter().find_map(|seen| seen.host.as_ref()) else { return };
+        if let Ok(bounds) = bounds_of_readings(&host.ping_clock) {
+            let conversion = Conversion::new(Machine::Host, bounds, cpus);
+            self.seen.iter_mut().filter(|seen| seen.host.is_some()).for_each(|seen| conversion.events(seen));
+            self.host = Some(conversion);
+        } else {
+            self.seen.retain(|seen| seen.host.is_none());
+            self.note("the trace has nothing of what was recorded on the host of the guests, which has another clock");
+        }
+    }
+
+    /// Converts what the pong recorded, or removes it if the bounds of its clock are not known.
+    fn convert_pong(&mut self, cpus: &CpuNumbers) {
+        let is_pong = |ends: &[String]| machine_of_ends(ends, false) == Machine::Pong;
+        match self.pong_bounds() {
+            Ok(bounds) => {
+                let conversion = Conversion::new(Machine::Pong, bounds, cpus);
+                let of_pong = self.seen.iter_mut().filter(|seen| machine_of(seen, false) == Machine::Pong);
+                of_pong.for_each(|seen| conversion.events(seen));
+                self.tables.iter_mut().filter(|table| is_pong(&table.ends)).for_each(|table| conversion.table(table));
+                self.pong = Some(conversion);
+            }
+            Err(why) => {
+                self.seen.retain(|seen| machine_of(seen, false) != Machine::Pong);
+                self.tables.retain(|table| !is_pong(&table.ends));
+                self.note(&format!(
+                    "the ends have different clocks; the trace has only what the ping's end recorded, and no flows between \
+                     the ends: {why}"
+                ));
+            }
+        }
+    }
+
+    /// Bounds of the time by which the pong's clock is ahead of the ping's, or the reason why there are none.
+    fn pong_bounds(&self) -> Result<ClockBounds, String> {
+        let changed = || "one of the clocks changed during the trial".to_owned();
+        match self.record.clock_bounds(self.id) {
+            Ok(Ok(parts)) => parts.whole().cloned().ok_or_else(changed),
+            Ok(Err(NoBounds::OneWay)) => Err("messages went in one direction only".to_owned()),
+            Ok(Err(NoBounds::Crossed)) => Err(changed()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     pub fn has_events(&self) -> bool {
@@ -74,8 +116,7 @@ impl<'a> TrialTrace<'a> {
         self.notes.push(format!("Trial {}: {text}.", self.id));
     }
 
-    /// Writes the trial; `pids` are the process ids of the trials before. Returns the sentences about what the trace
-    /// does not have.
+    /// Writes the trial; `pids` are the process ids of the trials before. Returns the notes of the trial.
     pub fn write(mut self, packets: &mut Packets, pids: &mut BTreeSet<i32>) -> io::Result<Vec<String>> {
         let name = words::trial(self.id, self.condition);
         let top = packets.described_track(&name, self.description())?;
@@ -84,6 +125,7 @@ impl<'a> TrialTrace<'a> {
         let ends = self.ends(packets, &name, pids)?;
         self.messages(packets, &ends)?;
         self.events(packets)?;
+        self.converted(packets, top)?;
         Ok(self.notes)
     }
 
@@ -117,7 +159,7 @@ impl<'a> TrialTrace<'a> {
     /// The time spans whose events were recorded, and those in which events were lost, for each agent.
     fn recorded(&self, packets: &mut Packets, top: Track) -> io::Result<()> {
         for seen in &self.seen {
-            let of = seen.ends.join(" and ");
+            let of = if seen.host.is_some() { "host of the guests".to_owned() } else { seen.ends.join(" and ") };
             let kinds = [("events recorded", &seen.windows), ("events lost", &seen.gaps)];
             for (what, spans) in kinds.into_iter().filter(|(_, spans)| !spans.is_empty()) {
                 let track = packets.track(&format!("{what} ({of})"), Some(top))?;
@@ -151,7 +193,7 @@ impl<'a> TrialTrace<'a> {
             None => packets.track(&format!("{end} of {trial}"), None),
         };
         let ping = track(OWN)?;
-        let pong = if self.one_clock { Some(track("pong")?) } else { None };
+        let pong = if self.one_clock || self.pong.is_some() { Some(track("pong")?) } else { None };
         Ok(Ends { ping, pong })
     }
 
@@ -172,7 +214,7 @@ impl<'a> TrialTrace<'a> {
         let around = self.of_trial().map(|i| (i.begin_ns.saturating_sub(before), i.end_ns.saturating_add(after)));
         let spans: Vec<Span> = joined(around.chain(self.seen.iter().flat_map(|seen| seen.windows.iter().copied())));
         let limit = self.condition.late_limits.iter().find(|limit| limit.trial == self.id).map(|limit| limit.limit_ns);
-        let drawn = messages::write(packets, (self.record, self.id), (&spans, limit), ends)?;
+        let drawn = messages::write(packets, (self.record, self.id), (&spans, limit), ends, self.pong.as_ref())?;
         if let Some(error) = drawn.error {
             self.note(&format!("{error}; the messages after this place are not in the trace"));
         } else if drawn.messages == 0 {
@@ -198,7 +240,12 @@ impl<'a> TrialTrace<'a> {
             return Ok(());
         }
         let names = Names::of(&self.seen, &self.tables);
-        let written = kernel::write(packets, &names, &self.seen)?;
+        let mut written = Written::default();
+        let machine = |seen: &Switches| machine_of(seen, self.one_clock);
+        for of_machine in self.seen.chunk_by(|one, next| machine(one) == machine(next)) {
+            let Written { unreported, beyond } = kernel::write(packets, &names, of_machine)?;
+            (written.unreported, written.beyond) = (written.unreported + unreported, written.beyond + beyond);
+        }
         if written.unreported > 0 {
             let switches = some(written.unreported, "context switch was", "context switches were");
             self.note(&format!(
@@ -208,6 +255,19 @@ impl<'a> TrialTrace<'a> {
         if written.beyond > 0 {
             let events = some(written.beyond, "event of a CPU above 1023 is", "events of CPUs above 1023 are");
             self.note(&format!("{events} left out, because the viewer has no such CPU"));
+        }
+        Ok(())
+    }
+
+    /// Says in the trace and in the notes what was converted from other clocks, and by how much its times can be wrong.
+    fn converted(&mut self, packets: &mut Packets, top: Track) -> io::Result<()> {
+        let conversions = [("pong", &self.pong), ("host of the guests", &self.host)];
+        let said: Vec<_> =
+            conversions.into_iter().filter_map(|(of, made)| Some((of, made.as_ref()?.said()?))).collect();
+        for (of, (span, text)) in said {
+            let track = packets.track(&format!("converted times ({of})"), Some(top))?;
+            packets.slice(track, span, Slice::new(text.as_str(), "conversion"))?;
+            self.note(&text);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Tests of the trace for Perfetto, decoded by the public schema: it has the messages, incidents and events of a
 //! synthetic record, and nothing that the record does not have.
 
+mod clocks;
 mod events;
 mod messages;
 mod trials;
@@ -25,7 +26,7 @@ const PING: i32 = 4_000;
 const PONG: i32 = 5_000;
 const KERNEL: i32 = 17;
 const OTHER: i32 = 30;
-/// Thread ids above this one stand for whatever had a CPU that was not recorded.
+/// The 1,024 thread ids above this one stand for whatever had a CPU that was not recorded.
 const REAL: i64 = 1 << 22;
 
 /// Path of a Python interpreter with the schema of Perfetto; `dev/setup test` installs this interpreter.
@@ -277,7 +278,8 @@ fn recorded(cpu: i64, event: &Value) -> Option<(i64, i64, Value)> {
         let values: Vec<Value> = members.iter().map(|m| inner.get(*m).cloned().unwrap_or(Value::Null)).collect();
         Some((at_ns, cpu, serde_json::json!([name, values])))
     };
-    let added = |event: &Value| ["prev_pid", "next_pid"].iter().any(|pid| event[*pid].as_i64().unwrap() > REAL);
+    let is_added = |pid: &Value| (REAL + 1..=REAL + 1_024).contains(&pid.as_i64().unwrap());
+    let added = |event: &Value| ["prev_pid", "next_pid"].iter().any(|pid| is_added(&event[*pid]));
     match event.get("sched_switch") {
         Some(switch) if added(switch) => None,
         Some(_) => of("sched_switch", &["prev_pid", "prev_comm", "prev_state", "next_pid", "next_comm", "next_prio"]),

@@ -65,22 +65,6 @@ fn without_events_the_trace_has_messages_and_incidents_and_says_so() {
 }
 
 #[test]
-fn of_two_clocks_only_the_pings_is_shown() {
-    let apart = |m: &mut Manifest| m.trials[0].ends.get_mut("pong").unwrap().clock = "another".into();
-    let other = Switches { ends: vec!["pong".into()], ..seen(0) };
-    let trace = Made::of(1, |_, _, _| (), apart, &[(0, "ping", seen(0)), (0, "pong", other)]).trace(&[]);
-    assert!(trace.tracks().values().all(|name| !name.contains("pong")), "{:?}", trace.tracks());
-    assert!(
-        trace
-            .drawn()
-            .iter()
-            .all(|d| d.event.get("flow_ids").is_none() && d.event.get("terminating_flow_ids").is_none())
-    );
-    assert!(!trace.ftrace().is_empty());
-    assert!(trace.notes[0].contains("the ends have different clocks; the trace has only what the ping's end recorded"));
-}
-
-#[test]
 fn a_file_that_is_cut_off_is_named_and_the_rest_is_in_the_trace() {
     let made = Made::with(&[(0, "ping", seen(0)), (1, "ping", seen(1))]);
     let path = made.dir().join("switches/0-ping.json");
