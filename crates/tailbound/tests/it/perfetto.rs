@@ -17,7 +17,7 @@ fn python() -> PathBuf {
 const STUDY: &str = "study: perfetto\nquestion: q\n\
     measure: { ping-pong: { slots: 300, warm_up: 0, timeout: 200 ms } }\nrate: 1 kHz\ndriver: udp\n\
     path: loopback\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\nreport: { late_above: 1 us }\n\
-    attribution: auto\n";
+    attribution: machine\n";
 
 #[test]
 fn the_trace_of_a_run_has_its_messages_and_events() {
