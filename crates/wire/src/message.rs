@@ -174,6 +174,10 @@ pub struct Order {
     pub rescue: Option<String>,
     /// CPUs for everything at the agent's place that is not measured.
     pub housekeeping: CpuList,
+    /// CPUs that ends may use for which the study names none; empty = those that the agent may use. An agent on the
+    /// controller's host inherits its CPUs from the controller, which may have fewer.
+    #[serde(default)]
+    pub allowed: CpuList,
     /// CPUs of the agent's host on which the guests of other ends may run, whose events are recorded too.
     #[serde(default)]
     pub guest_cpus: CpuList,

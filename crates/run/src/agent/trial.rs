@@ -106,6 +106,8 @@ impl Trial {
         })?;
         let loads = Loads::begin(&order, limit_ns).map_err(|problem| Failed::of(ExitCode::MachineNotFit, problem))?;
         let fds = memories.iter().map(|(fd, _)| fd).chain(counts.iter().map(|(fd, _)| fd));
+        let given: Vec<u32> = order.allowed.0.iter().copied().collect();
+        let allowed = if given.is_empty() { allowed } else { &given };
         let fds: io::Result<Vec<OwnedFd>> = fds.map(OwnedFd::try_clone).collect();
         let run_failed = |code: &str, text: String| Failed::new(code, ExitCode::RunFailed, text, "");
         let Started { child, socket, log } = fds

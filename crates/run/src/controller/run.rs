@@ -106,7 +106,9 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let logs = record.dir().join("logs");
     let context = RunContext { run_id, journal, stop, logs };
     let until = condition.as_ref();
-    let doing = Doing { context: &context, plan: &plan, housekeeping: &housekeeping, here: &facts, until };
+    let may_use = CpuList(allowed.iter().copied().collect());
+    let doing =
+        Doing { context: &context, plan: &plan, housekeeping: &housekeeping, allowed: &may_use, here: &facts, until };
     let mut hosts = Hosts::new(options.driver_files, &allowed);
     let _log = crate::log::controller(&context.logs);
     tracing::info!(run = context.run_id, trials = plan.trials.len(), "run begins");
@@ -168,6 +170,7 @@ struct Doing<'a> {
     plan: &'a Plan,
     /// CPUs of this host on which everything runs that is not measured.
     housekeeping: &'a CpuList,
+    allowed: &'a CpuList,
     /// Facts about the host on which the controller runs.
     here: &'a HostFacts,
     /// The condition of the message at which the run ends.
@@ -387,6 +390,7 @@ async fn run_trial(
         plan: doing.plan,
         trial,
         housekeeping: doing.housekeeping,
+        allowed: doing.allowed,
         wiring: hosts.wiring(),
         here: &doing.here.host,
         until: doing.until,

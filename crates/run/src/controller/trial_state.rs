@@ -15,6 +15,8 @@ pub(super) struct TrialContext<'a> {
     pub trial: &'a Trial,
     /// CPUs of this host on which everything runs that is not measured.
     pub housekeeping: &'a CpuList,
+    /// CPUs of this host that Tailbound may use.
+    pub allowed: &'a CpuList,
     /// Wiring that connects the guests of the lab; `None` = the lab has no wiring.
     pub wiring: Option<&'a Wiring>,
     /// Name in the record of the host on which the controller runs.

@@ -85,6 +85,7 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
             }
             _ => context.housekeeping.clone(),
         },
+        allowed: if host.is_none() { context.allowed.clone() } else { CpuList::default() },
         // An agent on this host records the threads of the guests there.
         guest_cpus: if host.is_none() { cpus_of_few(host_watch::guest_cpus(lab)) } else { CpuList::default() },
         late_above_ns: context.plan.report.late_above.map(|limit| limit.0),

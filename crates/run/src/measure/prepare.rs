@@ -184,6 +184,7 @@ mod tests {
             rescue: None,
             housekeeping: CpuList::default(),
             guest_cpus: CpuList::default(),
+            allowed: CpuList::default(),
             late_above_ns: None,
             tool: None,
             streams: Vec::new(),
