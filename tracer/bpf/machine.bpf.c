@@ -27,6 +27,9 @@ struct sched_entity {
 struct sched_rt_entity {
   struct rt_rq *rt_rq;
 } RELOCATED;
+struct sched_dl_entity {
+  unsigned dl_throttled : 1;
+} RELOCATED;
 struct task_struct {
   struct thread_info thread_info;
   int wake_cpu;
@@ -34,6 +37,7 @@ struct task_struct {
   unsigned policy;
   struct sched_entity se;
   struct sched_rt_entity rt;
+  struct sched_dl_entity dl;
   void *dl_server;
   unsigned in_iowait : 1;
   unsigned in_user_fault : 1;
@@ -58,10 +62,10 @@ enum {
 enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6, FAULT = 7, SERVED = 8, LIMITED = 9 };
 enum { PREEMPTED = 1, BY_INTERRUPT = 2, BY_PACKET = 4, FROM_DISK = 8 };
 enum { UNKNOWN = 0, INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 3, FROZEN = 4, ENDED = 5 };
-enum { IO = 6, PAGE_FAULT = 7, OUT_OF_QUOTA = 8, RT_THROTTLED = 9 };
+enum { IO = 6, PAGE_FAULT = 7, OUT_OF_QUOTA = 8, RT_THROTTLED = 9, DEADLINE_THROTTLED = 10 };
 
-// Policies of a thread (linux/sched.h) that have real-time priorities.
-enum { SCHED_FIFO = 1, SCHED_RR = 2 };
+// Policies of a thread (linux/sched.h) that have real-time priorities, and the one with a run time in each period.
+enum { SCHED_FIFO = 1, SCHED_RR = 2, SCHED_DEADLINE = 6 };
 
 struct record {
   u64 at_ns;
@@ -181,9 +185,11 @@ INLINE u64 begin_on(u32 cpu) { return is_watched(cpu) ? now_ns() : 1; }
     value != 0;                                                                         \
   })
 
-// Why the scheduler does not run a thread that is ready: its control group has used up its CPU quota, or its real-time
-// run time. Writes the address of the kernel's number that is above 0 as long as the limit holds.
+// Why the scheduler does not run a thread that is ready: its control group has used up its CPU quota or its real-time
+// run time, or the thread has used up its run time of this period. Writes the address of the kernel's number that is above
+// 0 as long as the limit holds; none for a run time of the thread itself, which is a single bit.
 INLINE u8 throttled(struct task_struct *task, u64 *at) {
+  if (task->policy == SCHED_DEADLINE) return BIT(task, dl.dl_throttled) ? DEADLINE_THROTTLED : UNKNOWN;
   if (task->policy == SCHED_FIFO || task->policy == SCHED_RR) {
     if (!__builtin_preserve_field_info(task->rt.rt_rq, 2)) return UNKNOWN;
     struct rt_rq *queue = task->rt.rt_rq;
@@ -200,7 +206,7 @@ INLINE u8 throttled(struct task_struct *task, u64 *at) {
 
 // Notes that a limit keeps a thread from a CPU, if the thread is watched.
 INLINE void note_limit(u32 cpu, s32 thread, u8 limit, u64 at) {
-  struct slot *slot = limit == UNKNOWN || !map_lookup(&threads, &thread) ? 0 : slot_of(cpu);
+  struct slot *slot = !at || !map_lookup(&threads, &thread) ? 0 : slot_of(cpu);
   if (!slot) return;
   slot->limited = thread;
   slot->limit = limit;

@@ -83,6 +83,8 @@ pub const TB_STATE_PAGE_FAULT: u8 = 7;
 pub const TB_STATE_OUT_OF_QUOTA: u8 = 8;
 /// State of a thread: it is ready to run, and its control group has used up its real-time run time.
 pub const TB_STATE_RT_THROTTLED: u8 = 9;
+/// State: the thread is ready, and has used up its run time of this period (SCHED_DEADLINE).
+pub const TB_STATE_DEADLINE_THROTTLED: u8 = 10;
 
 /// Longest part of a datagram's payload in a record of a packet, bytes.
 pub const TB_PACKET_PAYLOAD: usize = 128;

@@ -35,6 +35,8 @@ pub enum CauseWord {
     CpuQuota,
     /// The run time of real-time threads was used up, so that a real-time thread could not run.
     RtThrottled,
+    /// A thread with the policy deadline had used up its run time of a period, so that it could not run.
+    DeadlineThrottled,
     /// A real-time thread was ready to run, and the fair server of the kernel had given its CPU to a time-sharing thread.
     FairServer,
     /// A thread was ready to run, and its CPU was idle: the CPU had to leave an idle state first, and in a virtual machine

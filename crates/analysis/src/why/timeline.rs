@@ -202,7 +202,8 @@ impl Timeline {
                 let out = last.filter(|_| out < 0).map_or(out, |(_, who)| *who);
                 self.arrived(out, cpu, at_ns);
                 self.leave(out, at_ns, cpu, if preempted { State::Preempted(limit) } else { State::Asleep(state) });
-                if let Some(limit) = limit {
+                // The run time of the policy deadline is a limit of one thread, not of others on its CPU.
+                if let Some(limit) = limit.filter(|limit| *limit != CpuLimit::Deadline) {
                     self.limits.entry(cpu).or_default().push((at_ns, limit));
                 }
                 self.come(into, at_ns, cpu);

@@ -23,6 +23,7 @@ fn cause_of(limit: CpuLimit) -> CauseWord {
     match limit {
         CpuLimit::Quota => CauseWord::CpuQuota,
         CpuLimit::RealTime => CauseWord::RtThrottled,
+        CpuLimit::Deadline => CauseWord::DeadlineThrottled,
     }
 }
 

@@ -138,7 +138,10 @@ impl Walk<'_> {
         for (from, to, cpu) in self.timeline.waited_for(self.thread, from, to, cpu) {
             let until_ns = |limit| match limit {
                 // A real-time thread takes the CPU from such a thread at once, as soon as the limit permits it.
-                CpuLimit::RealTime if self.replaces_a_lower_one(cpu, to, known) => to,
+                CpuLimit::RealTime | CpuLimit::Deadline if self.replaces_a_lower_one(cpu, to, known) => to,
+                // This limit is the thread's own one: on an idle CPU, the thread runs as soon as the limit permits it.
+                CpuLimit::Deadline if self.timeline.replaced(cpu, to).is_some_and(|(who, _)| who == 0) => to,
+                CpuLimit::Deadline => self.timeline.freed(cpu, from, to),
                 _ => {
                     // The threads of a process are in one control group, as a rule.
                     let same = |who| who == self.thread || (known.same_end)(who, self.thread);

@@ -161,6 +161,7 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::Frozen => format!("the freezer of a control group had stopped the process{end}"),
         CauseWord::CpuQuota => format!("the CPU quota of a control group had stopped {who}"),
         CauseWord::RtThrottled => format!("the limit of real-time run time had stopped {who}"),
+        CauseWord::DeadlineThrottled => format!("{who} had used up its run time of the period (policy deadline)"),
         CauseWord::FairServer => {
             format!("{who} waited for {cpu}, which the fair server of the kernel gave to {}", by())
         }

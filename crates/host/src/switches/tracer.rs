@@ -267,6 +267,7 @@ fn cpu_limit(state: u8) -> Option<CpuLimit> {
     match state {
         TB_STATE_OUT_OF_QUOTA => Some(CpuLimit::Quota),
         TB_STATE_RT_THROTTLED => Some(CpuLimit::RealTime),
+        TB_STATE_DEADLINE_THROTTLED => Some(CpuLimit::Deadline),
         _ => None,
     }
 }

@@ -433,6 +433,8 @@ pub enum CpuLimit {
     Quota,
     /// The run time of real-time threads was used up, that of a control group or that of the CPU.
     RealTime,
+    /// The thread had used up its own run time of a period (policy deadline).
+    Deadline,
 }
 
 /// Kind and number of an interrupt or a soft interrupt.

@@ -132,6 +132,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::Frozen => format!("stopped by the freezer of a control group{end}"),
         CauseWord::CpuQuota => format!("stopped by a CPU quota{end}"),
         CauseWord::RtThrottled => format!("stopped by the limit of real-time run time{end}"),
+        CauseWord::DeadlineThrottled => format!("stopped by the run time of the policy deadline{end}"),
         CauseWord::QueueDiscipline => format!("in the queue discipline {by} (towards the {} end)", towards()),
         CauseWord::DeviceQueue => format!("at the device {by} (towards the {} end)", towards()),
         CauseWord::Retransmission => format!("until messages were sent again (towards the {} end)", towards()),

@@ -88,6 +88,7 @@ impl Kind {
                 | CauseWord::Frozen
                 | CauseWord::CpuQuota
                 | CauseWord::RtThrottled
+                | CauseWord::DeadlineThrottled
                 | CauseWord::Steal,
             ) => Kind::Stop,
             Some(

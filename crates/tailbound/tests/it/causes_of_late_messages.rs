@@ -500,3 +500,53 @@ fn a_real_time_pong_that_the_fair_server_displaces_is_explained() {
     // Limit: the server gives at most 50 ms of each second, and a little more by its tick.
     assert!((10_000_000..=200_000_000).contains(&ns), "{ns} ns in {causes:#?}");
 }
+
+/// Test: the pong has the policy deadline for a time, with less run time in each period than its messages need.
+#[test]
+fn a_pong_without_run_time_of_its_period_is_explained() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let study = bench.study(
+        "measure: { ping-pong: { duration: 4 s, warm_up: 100, timeout: 1 s, receive: block } }\nrate: 500 Hz\ndriver: udp\n\
+         path: loopback\nattribution: machine\nends: { ping: { cpus: \"0\" }, pong: { cpus: any } }\n",
+    );
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut run = command.spawn().unwrap();
+    wait_for_measuring(run.id() as i32, "pong");
+    let deadline = Policy::Deadline { runtime_ns: 20_000, deadline_ns: 100_000_000, period_ns: 100_000_000 };
+    let mut spans = Vec::new();
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(700));
+        let pong = measuring(run.id() as i32, "pong").expect("the pong measures");
+        let tasks = std::fs::read_dir(format!("/proc/{pong}/task")).unwrap();
+        let tids: Vec<i32> = tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
+        let begin_ns = monotonic_ns();
+        tids.iter().for_each(|tid| scheduling::set_policy(*tid, &deadline, false).unwrap());
+        std::thread::sleep(Duration::from_millis(250));
+        tids.iter().for_each(|tid| scheduling::set_policy(*tid, &Policy::Other { nice: 0 }, false).unwrap());
+        spans.push((begin_ns, monotonic_ns()));
+    }
+    assert!(run.wait().unwrap().success());
+    let seen = std::fs::read(bench.path("record/switches/0-pong.json")).unwrap();
+    let seen: Switches = serde_json::from_slice(&seen).unwrap();
+    if !seen.recorder.is_some_and(|recorder| recorder.by == RecordedBy::Bpf) {
+        println!("skipped: BPF cannot be used here");
+        return;
+    }
+    let report = bench.report();
+    let incidents = report["conditions"][0]["incidents"].as_array().unwrap();
+    for (begin, end) in spans {
+        let overlaps = |i: &&Value| i["begin_ns"].as_i64().unwrap() < end && begin < i["end_ns"].as_i64().unwrap();
+        let within: Vec<&Value> = incidents.iter().filter(overlaps).collect();
+        let excess_ns: i64 = within.iter().map(|i| i["excess_ns"].as_i64().unwrap()).sum();
+        let entries = within.iter().flat_map(|i| i["ledger"].as_array().into_iter().flatten());
+        let named = entries.filter(|e| e["cause"] == "deadline_throttled" && e["end"] == "pong");
+        let named_ns: i64 = named.map(|e| e["ns_low"].as_i64().unwrap()).sum();
+        // Limit: of each period of 100 ms, 20 us are run time.
+        assert!(excess_ns > 100_000_000 && named_ns * 10 > excess_ns * 7, "{named_ns} of {excess_ns}: {within:#?}");
+    }
+}

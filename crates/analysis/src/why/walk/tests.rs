@@ -195,6 +195,20 @@ fn a_limit_of_real_time_lasted_until_the_thread_displaced_one_of_lower_rank() {
     // Another real-time thread can have had the CPU because of its priority.
     assert_eq!(waits(CpuLimit::RealTime, &|_, _| false), 600);
     assert_eq!(waits(CpuLimit::Quota, &taker_first), 600);
+    assert_eq!(waits(CpuLimit::Deadline, &taker_first), 800);
+    // Another thread with the policy deadline can have had an earlier deadline.
+    assert_eq!(waits(CpuLimit::Deadline, &|_, _| false), 600);
+}
+
+#[test]
+fn the_run_time_of_the_policy_deadline_stops_one_thread_until_an_idle_cpu_runs_it() {
+    let limit = Some(CpuLimit::Deadline);
+    let left = SwitchKind::Switch { out: TAKER, into: 0, preempted: true, state: None, limit };
+    let timeline = seen(true, &[SwitchEvent { at_ns: 200, cpu: 1, what: left }, switch(800, 1, 0, TAKER, false)]);
+    let What::Waited { limited, .. } = way(&timeline)[1].1 else { panic!("{:?}", way(&timeline)) };
+    assert_eq!(limited, Some(Limited { limit: CpuLimit::Deadline, until_ns: 800 }));
+    // It says nothing about other threads that wait for this CPU.
+    assert_eq!(timeline.limit(1, 100, 700), None);
 }
 
 #[test]
