@@ -4,6 +4,7 @@
 //! Input: a schedule, a traffic class, and the time that a frame needs on the wire. Output: the waits of frames that are ready
 //! at any time of the cycle. All times are whole nanoseconds, as in the kernel. Nothing is measured here.
 
+mod check;
 mod frame;
 mod prediction;
 mod schedule;
@@ -11,6 +12,7 @@ mod schedule;
 mod simulation;
 mod tc;
 
+pub use check::{check, class_of_messages};
 pub use frame::{Frame, Speed, WIRE_BYTES};
 pub use prediction::{Prediction, predict};
 pub use schedule::{Entry, Rule, Schedule, Windows};

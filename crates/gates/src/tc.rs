@@ -7,13 +7,15 @@ use tailbound_model::Problem;
 /// Number of traffic classes that the kernel can have (TC_QOPT_MAX_QUEUE).
 const MOST_CLASSES: u32 = 16;
 
-/// A gate schedule of a device.
+/// A gate schedule of a device, or of an end of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
-    /// Name of the network device; `None` if tc was asked about one device only, whose name it does not print then.
+    /// Name of the network device or of the end; `None` if tc was asked about one device only, whose name it does not print then.
     pub device: Option<String>,
     /// Number of traffic classes: the classes are 0 to this number minus 1.
     pub classes: u32,
+    /// Names of the classes, in the order of their numbers; empty if they have none.
+    pub names: Vec<String>,
     /// The schedule in force.
     pub schedule: Schedule,
 }
@@ -124,7 +126,7 @@ fn configured(discipline: &Discipline) -> Result<Configured, Problem> {
     };
     let entries = rows.iter().enumerate().map(entry).collect::<Result<_, _>>()?;
     let schedule = Schedule { entries, cycle_ns: options.cycle_time };
-    Ok(Configured { device: discipline.dev.clone(), classes: options.tc, schedule })
+    Ok(Configured { device: discipline.dev.clone(), classes: options.tc, names: Vec::new(), schedule })
 }
 
 #[cfg(test)]
@@ -145,6 +147,7 @@ mod tests {
         let one = |device: Option<&str>| Configured {
             device: device.map(str::to_owned),
             classes: 2,
+            names: Vec::new(),
             schedule: schedule.clone(),
         };
         assert_eq!(schedules(TAPRIO, None), Ok(vec![one(Some("eth0"))]));

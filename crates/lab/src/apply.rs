@@ -2,13 +2,14 @@
 
 use crate::error::LabError;
 use crate::failure::failed;
+use crate::gates;
 use crate::netem;
 use crate::netlink::{converse, index};
 use crate::netns::run_in;
 use crate::rooms::Rooms;
 use crate::step::{At, MULTICAST, Room, Step};
 use crate::vlan::vlan_link;
-use rtnetlink::packet_route::link::{BridgeStpState, InfoData, InfoVeth, LinkMessage};
+use rtnetlink::packet_route::link::{BridgeStpState, InfoData, InfoVeth, LinkAttribute, LinkMessage};
 use rtnetlink::{Error, Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -23,7 +24,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
     match step.clone() {
         Step::Namespace(_) | Step::Given(_) => Ok(()),
         Step::NoIpv6(room) => run_in(rooms.get(room)?, without_ipv6)?.wait().await?,
-        Step::Pair { near, far, mtu } => {
+        Step::Pair { near, far, mtu, queues } => {
             // The peer is created directly in its namespace, so that it never appears in another one.
             let far_netns = rooms.get(far.room)?.clone();
             let room = rooms.get(near.room)?;
@@ -31,12 +32,12 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
                 let fd = far_netns
                     .raw_fd()
                     .ok_or(Error::NamespaceError("the peer of the veth pair is in Tailbound's own namespace".into()))?;
-                let peer = LinkMessageBuilder::<LinkUnspec>::new().name(far.name).mtu(mtu).setns_by_fd(fd).build();
+                let peer = LinkMessageBuilder::<LinkUnspec>::new().name(far.name).mtu(mtu).setns_by_fd(fd);
+                let peer = with_queues(peer, queues[1]).build();
                 let pair = LinkMessageBuilder::<LinkVeth>::new(&near.name, "")
                     .mtu(mtu)
-                    .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)))
-                    .build();
-                handle.link().add(pair).execute().await
+                    .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)));
+                handle.link().add(with_queues(pair, queues[0]).build()).execute().await
             };
             converse(room, job)?.wait().await?
         }
@@ -74,6 +75,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             };
             converse(rooms.get(at.room)?, job)?.wait().await?
         }
+        Step::Gates { at, gates } => gates::put(rooms.get(at.room)?, at.name, &gates).await,
         Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {
             let job = move |handle: Handle| async move {
@@ -85,6 +87,14 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             };
             converse(rooms.get(at.room)?, job)?.wait().await?
         }
+    }
+}
+
+/// Gives a new interface this number of transmit queues.
+fn with_queues<T>(link: LinkMessageBuilder<T>, queues: u16) -> LinkMessageBuilder<T> {
+    match queues {
+        1 => link,
+        _ => link.append_extra_attribute(LinkAttribute::NumTxQueues(u32::from(queues))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::lack;
 use crate::existing;
+use crate::gates;
 use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
@@ -61,6 +62,9 @@ impl LabSpec {
                 lacks.extend(userns::problem());
                 if lacks.is_empty() && shape.delay.is_some() {
                     lacks.extend(netem::problem());
+                }
+                if lacks.is_empty() && !shape.gates.is_empty() {
+                    lacks.extend(gates::problem());
                 }
                 if lacks.is_empty() && shape.vlan.is_some() {
                     lacks.extend(vlan::problem());
@@ -224,7 +228,9 @@ mod tests {
     use super::*;
 
     fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
-        let lacks = LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false, vlan: None }.check();
+        let lacks =
+            LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false, vlan: None, gates: [None, None] }
+                .check();
         lacks.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
     }
 

@@ -229,7 +229,7 @@ impl Found {
     fn into_side(self, peers: &[IpAddr]) -> Side {
         let Found { site, interface, address } = self;
         let net = EndNet::new(&interface.name, address.into(), peers, interface.mtu, interface.multicast);
-        Side { site, net }
+        Side { site, net, gated: None }
     }
 }
 
@@ -297,7 +297,12 @@ async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Resu
     let peers: Vec<IpAddr> = peers.collect();
     let interface = found.iter().find(|i| i.name == name).ok_or_else(incomplete)?;
     let netns = rooms.get(room).map_err(|e| LabError::read("entering the namespace", room.name(), e))?.clone();
-    Ok(Side { site: Site::Here(netns), net: EndNet::new(name, own, &peers, interface.mtu, interface.multicast) })
+    let net = EndNet::new(name, own, &peers, interface.mtu, interface.multicast);
+    let gated = steps.iter().find_map(|step| match step {
+        Step::Gates { at, .. } if at.room == room => Some(at.name.clone()),
+        _ => None,
+    });
+    Ok(Side { site: Site::Here(netns), net, gated })
 }
 
 /// Finds the interface and the address of an end in the steps that make the lab.

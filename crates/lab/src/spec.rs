@@ -3,7 +3,8 @@
 use crate::step::{Layout, Room, Shape, Step};
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
-    ContainerNetwork, ExistingEnd, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec, publisher_end, subscriber_end,
+    ContainerNetwork, ExistingEnd, GatesSpec, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec, publisher_end,
+    subscriber_end,
 };
 
 /// The path and the places of a trial. Trials with equal specifications share one lab.
@@ -23,6 +24,8 @@ pub struct LabSpec {
     pub apart: bool,
     /// VLAN on top of the path. If there is a VLAN, its interfaces have the addresses of the ends.
     pub vlan: Option<VlanSpec>,
+    /// Gates of the interfaces of sending ends, and of receiving ends.
+    pub gates: [Option<GatesSpec>; 2],
 }
 
 impl From<&TrialSpec> for LabSpec {
@@ -35,6 +38,7 @@ impl From<&TrialSpec> for LabSpec {
             subscribers: trial.measure.subscribers(),
             apart: trial.measure.flow().is_some_and(|f| f.apart),
             vlan: trial.vlan.clone(),
+            gates: [trial.ping.gates.clone(), trial.pong.gates.clone()],
         }
     }
 }
@@ -274,7 +278,9 @@ impl LabSpec {
     }
 
     fn shape(&self, bridged: bool, mtu: Option<u32>, delay: Option<Nanos>) -> Shape {
-        Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given(), vlan: self.vlan.clone() }
+        let of_end = |end: usize| self.gates[usize::from(!self.sends(end))].clone();
+        let gates = (0..self.places()).filter_map(|end| Some((end, of_end(end)?))).collect();
+        Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given(), vlan: self.vlan.clone(), gates }
     }
 
     /// The ends of the lab that are in containers, whose empty network namespaces the lab uses.
@@ -310,6 +316,7 @@ mod tests {
             subscribers: 1,
             apart: false,
             vlan: None,
+            gates: [None, None],
         };
         let both = spec(far(None), far(None)).describe();
         let begin = "ssh guest-1: log in, copy the bundle to the host if the host does not have it, and start the \
@@ -331,6 +338,7 @@ mod tests {
             subscribers: 1,
             apart: false,
             vlan: None,
+            gates: [None, None],
         };
         assert!(!spec.makes_namespaces());
         let lines = spec.describe();

@@ -2,9 +2,10 @@
 //! compares the interfaces with the steps.
 
 use crate::netem;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
-use tailbound_model::{ExistingEnd, Nanos, VlanSpec};
+use tailbound_model::{ExistingEnd, GatesSpec, Nanos, VlanSpec};
 
 /// Whether the path is made by Tailbound or exists already.
 pub(crate) enum Layout {
@@ -26,6 +27,8 @@ pub(crate) struct Shape {
     pub given: Vec<Room>,
     /// VLAN on top of the path, for the interface of every end.
     pub vlan: Option<VlanSpec>,
+    /// Gates of the interface of each end with gates, by the number of the end.
+    pub gates: BTreeMap<usize, GatesSpec>,
 }
 
 /// A network namespace of the lab, by its purpose.
@@ -89,6 +92,8 @@ pub(crate) enum Step {
         near: At,
         far: At,
         mtu: u32,
+        /// Number of transmit queues of both interfaces.
+        queues: [u16; 2],
     },
     /// Step: make a bridge without spanning tree, forwarding delay and multicast snooping, so that the bridge forwards
     /// at once and sends multicast to every port.
@@ -118,6 +123,11 @@ pub(crate) enum Step {
         at: At,
         delay: Nanos,
     },
+    /// Step of making a lab: open and close gates for the packets that an interface sends.
+    Gates {
+        at: At,
+        gates: GatesSpec,
+    },
     /// Step: add a route for multicast, for programs that do not choose an interface.
     MulticastRoute(At),
 }
@@ -137,6 +147,7 @@ impl Shape {
         if self.bridged {
             rooms.push(Room::Bridge);
         }
+        let queues = |end: usize| self.gates.get(&end).map_or(1, GatesSpec::queues);
         let mut steps = Vec::new();
         for room in &rooms {
             steps.push(if self.is_given(*room) { Step::Given(*room) } else { Step::Namespace(*room) });
@@ -148,19 +159,22 @@ impl Shape {
             steps.push(Step::Bridge { at: bridge.clone(), mtu });
             for (i, end) in ends.iter().enumerate() {
                 let port = at(Room::Bridge, &format!("q{i}"));
-                steps.push(Step::Pair { near: end.clone(), far: port.clone(), mtu });
+                steps.push(Step::Pair { near: end.clone(), far: port.clone(), mtu, queues: [queues(i), 1] });
                 steps.push(Step::Join { port: port.clone(), bridge: bridge.name.clone() });
                 steps.push(Step::Up(port));
             }
             steps.push(Step::Up(bridge));
         } else {
-            steps.push(Step::Pair { near: ends[0].clone(), far: ends[1].clone(), mtu });
+            let queues = [queues(0), queues(1)];
+            steps.push(Step::Pair { near: ends[0].clone(), far: ends[1].clone(), mtu, queues });
         }
         for (i, end) in ends.into_iter().enumerate() {
             let on_top = at(end.room, &format!("v{i}"));
             let delay = self.delay.map(|delay| Step::Delay { at: end.clone(), delay });
+            let gates = self.gates.get(&i).map(|gates| Step::Gates { at: end.clone(), gates: gates.clone() });
             steps.extend(addressed(end, self.vlan.as_ref().map(|vlan| (on_top, vlan)), i));
             steps.extend(delay);
+            steps.extend(gates);
         }
         steps
     }
@@ -203,14 +217,20 @@ impl fmt::Display for Step {
             Step::Namespace(room) => write!(f, "{}: make an unnamed network namespace (unshare --net)", room.name()),
             Step::Given(room) => write!(f, "{}: enter the network namespace of its container", room.name()),
             Step::NoIpv6(room) => write!(f, "{}: sysctl net.ipv6.conf.{{all,default}}.disable_ipv6=1", room.name()),
-            Step::Pair { near, far, mtu } => write!(
-                f,
-                "{}: ip link add {} mtu {mtu} type veth peer name {} mtu {mtu} netns {}",
-                near.room.name(),
-                near.name,
-                far.name,
-                far.room.name()
-            ),
+            Step::Pair { near, far, mtu, queues } => {
+                let [of_near, of_far] = queues.map(|queues| match queues {
+                    1 => String::new(),
+                    _ => format!(" numtxqueues {queues}"),
+                });
+                write!(
+                    f,
+                    "{}: ip link add {} mtu {mtu}{of_near} type veth peer name {} mtu {mtu}{of_far} netns {}",
+                    near.room.name(),
+                    near.name,
+                    far.name,
+                    far.room.name()
+                )
+            }
             Step::Bridge { at, mtu } => write!(
                 f,
                 "{}: ip link add {} mtu {mtu} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
@@ -235,6 +255,7 @@ impl fmt::Display for Step {
                 delay.0,
                 netem::LIMIT
             ),
+            Step::Gates { at, gates } => write!(f, "{}: {}", at.room.name(), crate::gates::command(&at.name, gates)),
             Step::MulticastRoute(at) => {
                 write!(f, "{}: ip route add {}/{} dev {}", at.room.name(), MULTICAST.0, MULTICAST.1, at.name)
             }
@@ -262,7 +283,9 @@ mod tests {
         for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
             let (rooms, given) = (vec![Room::End("ping"); 128], Vec::new());
             let vlan = Some(VlanSpec { id: 4094, ..VlanSpec::default() });
-            for step in (Shape { bridged: true, mtu: None, delay: None, rooms, given, vlan }).steps(&prefix(run)) {
+            for step in (Shape { bridged: true, mtu: None, delay: None, rooms, given, vlan, gates: BTreeMap::new() })
+                .steps(&prefix(run))
+            {
                 if let Step::Up(at) = step {
                     assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
                 }
@@ -274,12 +297,19 @@ mod tests {
     #[test]
     fn the_dry_run_prints_each_step_as_a_command() {
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let lines: Vec<String> =
-            Shape { bridged: false, mtu: Some(9000), delay: Some(Nanos::from_millis(20)), rooms, given, vlan: None }
-                .steps("tbRUN")
-                .iter()
-                .map(Step::with_privilege)
-                .collect();
+        let lines: Vec<String> = Shape {
+            bridged: false,
+            mtu: Some(9000),
+            delay: Some(Nanos::from_millis(20)),
+            rooms,
+            given,
+            vlan: None,
+            gates: BTreeMap::new(),
+        }
+        .steps("tbRUN")
+        .iter()
+        .map(Step::with_privilege)
+        .collect();
         assert_eq!(
             lines[0],
             "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or no privilege in a user \
@@ -296,7 +326,8 @@ mod tests {
     fn with_a_vlan_only_the_vlan_interface_has_the_address() {
         let vlan = Some(VlanSpec { id: 10, egress: [(6, 3), (7, 7)].into() });
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let steps = Shape { bridged: false, mtu: None, delay: None, rooms, given, vlan }.steps("tbRUN");
+        let steps =
+            Shape { bridged: false, mtu: None, delay: None, rooms, given, vlan, gates: BTreeMap::new() }.steps("tbRUN");
         let lines: Vec<String> = steps.iter().map(ToString::to_string).collect();
         assert_eq!(
             lines[7..12],

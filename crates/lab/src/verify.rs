@@ -60,7 +60,7 @@ pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<
     let here = |at: &&At| at.room == room;
     for step in steps {
         let (ends, mtu): (Vec<&At>, u32) = match step {
-            Step::Pair { near, far, mtu } => (vec![near, far], *mtu),
+            Step::Pair { near, far, mtu, .. } => (vec![near, far], *mtu),
             Step::Bridge { at, mtu } => (vec![at], *mtu),
             _ => (Vec::new(), 0),
         };
@@ -119,6 +119,7 @@ pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<
 pub(crate) mod tests {
     use super::*;
     use crate::step::Shape;
+    use std::collections::BTreeMap;
 
     pub(crate) fn as_requested() -> Interface {
         Interface {
@@ -144,7 +145,9 @@ pub(crate) mod tests {
         let mut interface = as_requested();
         change(&mut interface);
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let steps = Shape { bridged: false, mtu: Some(9000), delay: None, rooms, given, vlan: None }.steps("tbx");
+        let steps =
+            Shape { bridged: false, mtu: Some(9000), delay: None, rooms, given, vlan: None, gates: BTreeMap::new() }
+                .steps("tbx");
         verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as requested".into())
     }
 

@@ -22,6 +22,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
         .or_else(|| delay(spec, at))
         .or_else(|| vlan(spec, at))
+        .or_else(|| gates(spec, at))
         .or_else(|| overrun(spec, at))
         .or_else(|| remote(spec, at))
         .or_else(|| discovery(spec, at))
@@ -283,6 +284,25 @@ fn vlan(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let other = [&spec.ping.place, &spec.pong.place].into_iter().find(|place| !made(place))?;
     let reason = format!("a VLAN is made in network namespaces and virtual machines, and an end has the place {other}");
     fault(reason, "write `place: netns`, or remove `vlan`")
+}
+
+/// Refuses gates on an interface that Tailbound does not create in a network namespace.
+fn gates(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
+    let (name, end, at) = ends.into_iter().find(|(_, end, _)| end.gates.is_some())?;
+    if !matches!(spec.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. }) {
+        let reason = format!("gates need an interface that Tailbound creates, and the path is {}", spec.path);
+        return Some(Fault::new(at.gates, reason).help("write `path: veth` or `path: bridge`, or remove `gates`"));
+    }
+    if matches!(spec.path, PathSpec::Veth { delay: Some(_), .. }) {
+        let reason = "an interface has one queue discipline: it can have gates or a delay";
+        return Some(Fault::new(at.gates, reason).help("remove `gates`, or `delay` of the path"));
+    }
+    if end.place != PlaceSpec::Netns {
+        let reason = format!("gates are made in network namespaces, and the {name} end has the place {}", end.place);
+        return Some(Fault::new(at.gates, reason).help("write `place: netns`, or remove `gates`"));
+    }
+    None
 }
 
 /// Refuses two different guests with the same name, and CPUs that a guest does not have.

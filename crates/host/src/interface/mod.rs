@@ -98,6 +98,7 @@ impl InterfaceFacts {
             card: card_facts(&self.name),
             attached: None,
             vlan: None,
+            gates: None,
         }
     }
 

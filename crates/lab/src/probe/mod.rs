@@ -10,6 +10,7 @@ mod side;
 
 use crate::datagram_socket;
 use crate::error::LabError;
+use crate::gates;
 use crate::netns::{NetNs, run_in};
 use crate::site::{Site, unexpected};
 use crate::spec::LabSpec;
@@ -18,14 +19,14 @@ use probe_socket::ProbeSocket;
 pub(crate) use side::Side;
 use std::io;
 use std::net::SocketAddr;
-use tailbound_model::{Answer, Ask, DeviceAnswer, PathEnd, PathFacts};
+use tailbound_model::{Answer, Ask, DeviceAnswer, GatesFact, PathEnd, PathFacts};
 
 pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
     let mut sockets = Vec::new();
     for (i, side) in sides.iter().enumerate() {
         let end = spec.name(i);
-        facts.ends.push(facts_of(side, end)?);
+        facts.ends.push(PathEnd { gates: gates_of(side, end).await?, ..facts_of(side, end)? });
         let opened = open(side).await;
         sockets.push(opened.map_err(|e| LabError::read(format!("opening a socket on {}", side.net.address), end, e))?);
     }
@@ -90,6 +91,18 @@ async fn join_group(side: &Side) -> io::Result<(ProbeSocket, SocketAddr)> {
     }
 }
 
+/// Reads the gates of an end during the path check.
+async fn gates_of(side: &Side, end: &str) -> Result<Option<GatesFact>, LabError> {
+    match (&side.gated, &side.site) {
+        (Some(name), Site::Here(netns)) => {
+            let read = gates::read(netns, name.clone()).await;
+            let read = read.map_err(|error| LabError::read(format!("reading the gates of {name}"), end, error))?;
+            Ok(read.map(|(found, _)| found))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Reads the facts of an end's interface again during the path check.
 fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
     let name = &side.net.interface;
@@ -115,6 +128,7 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         card,
         attached: None,
         vlan: interface.vlan,
+        gates: None,
         interface: interface.name,
     })
 }

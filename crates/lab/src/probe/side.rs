@@ -8,4 +8,6 @@ use crate::site::Site;
 pub(crate) struct Side {
     pub site: Site,
     pub net: EndNet,
+    /// Name of the interface that has the gates of the end; `None` = it has none.
+    pub gated: Option<String>,
 }

@@ -50,7 +50,7 @@ pub(super) fn plan((path, on_top): Joined<'_>, ports: &[Port], prefix: &str, dir
                 let at = port(prefix, end);
                 actions.push(match guest.queues() {
                     Some(queues) => Action::Tap { at: at.clone(), mtu, end, queues, card: None },
-                    None => Action::Step(Step::Pair { near: host(prefix, end), far: at.clone(), mtu }),
+                    None => Action::Step(Step::Pair { near: host(prefix, end), far: at.clone(), mtu, queues: [1, 1] }),
                 });
                 if let PathSpec::Bridge { .. } = path {
                     actions.push(Action::Step(Step::Join { port: at.clone(), bridge: bridge.name.clone() }));
@@ -93,7 +93,7 @@ fn macvtaps(ports: &[Port], prefix: &str, (mtu, dir): (u32, &Path), actions: &mu
     let other = ports.iter().position(|port| *port == Port::Host);
     let far = other.map_or_else(|| At { room: Room::Wiring, name: format!("{prefix}-m") }, |end| host(prefix, end));
     actions.push(Action::Directory(dir.to_owned()));
-    actions.push(Action::Step(Step::Pair { near: far.clone(), far: lower.clone(), mtu }));
+    actions.push(Action::Step(Step::Pair { near: far.clone(), far: lower.clone(), mtu, queues: [1, 1] }));
     actions.extend([far, lower.clone()].map(|at| Action::Step(Step::Up(at))));
     for (end, guest) in ports.iter().enumerate() {
         if let Some(queues) = guest.queues() {

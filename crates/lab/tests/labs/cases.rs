@@ -57,6 +57,7 @@ pub fn loopback_is_used_as_it_is() -> Result<(), Skip> {
             subscribers: 1,
             apart: false,
             vlan: None,
+            gates: [None, None],
         };
         let facts = probe_once(&spec);
         let mtu = facts.ends[0].mtu;

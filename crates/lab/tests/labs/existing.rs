@@ -18,6 +18,7 @@ fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> Lab
         subscribers: 1,
         apart: false,
         vlan: None,
+        gates: [None, None],
     }
 }
 

@@ -70,6 +70,7 @@ pub fn made(path: PathSpec) -> LabSpec {
         subscribers: 1,
         apart: false,
         vlan: None,
+        gates: [None, None],
     }
 }
 

@@ -96,6 +96,9 @@ pub struct PathEnd {
     /// The VLAN of the interface, and the priorities of its frames, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<crate::VlanSpec>,
+    /// The gates of the interface, as the kernel reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<crate::GatesFact>,
     /// Facts about the device behind the interface, read on the machine that has the device: `queues.rx`, `queues.tx`,
     /// `virtio.features`, `interrupt.NUMBER`. Empty if there is no device or the device cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -2,12 +2,14 @@
 //! took.
 
 mod discovery;
+mod gates;
 mod node;
 mod proof;
 mod spec;
 mod vlan;
 
 pub use discovery::{Discovery, DiscoveryFacts};
+pub use gates::*;
 pub use node::*;
 pub use proof::*;
 pub use spec::{ExistingEnd, PathSpec, SwitchPorts, XdpMode};

@@ -330,4 +330,7 @@ pub struct EndSpec {
     pub place: PlaceSpec,
     /// Scheduling of the threads of the end's measuring process.
     pub scheduling: Scheduling,
+    /// Gates of the interface by which the end sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<crate::GatesSpec>,
 }

@@ -6,6 +6,7 @@
 mod choices;
 mod container;
 mod driver;
+mod gates;
 mod host;
 mod load;
 mod measure;
@@ -25,6 +26,7 @@ mod vm;
 pub(crate) use choices::*;
 pub(crate) use container::*;
 pub(crate) use driver::*;
+pub(crate) use gates::*;
 pub(crate) use host::*;
 pub(crate) use load::*;
 pub(crate) use measure::*;

@@ -1,8 +1,9 @@
 //! The keys of a study file.
 
 use super::{
-    AttributionKey, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice,
-    MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, VlanChoice, Word,
+    AttributionKey, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys, LoadKeys,
+    MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size,
+    VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -143,4 +144,6 @@ pub(crate) struct EndKeys {
     /// Driver of the end. Default: `driver` of the study. If the drivers of both ends differ, they must be able to
     /// communicate.
     pub driver: Option<At<DriverChoice>>,
+    /// Gates of the interface by which the end sends (IEEE 802.1Q, time-aware shaping). Default: none.
+    pub gates: Option<At<GatesKeys>>,
 }

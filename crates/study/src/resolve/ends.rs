@@ -2,6 +2,7 @@
 
 use super::container::container;
 use super::cpus::allowed;
+use super::gates::gates;
 use super::pod::pod;
 use super::scheduling::{deadline_pinned, scheduling};
 use super::vm::{domain, vm};
@@ -96,7 +97,9 @@ fn end(
         place: place.at,
         cpus: cpus.as_ref().map_or(place.at, |c| c.at),
         scheduling: given.map_or(place.at, |s| s.at),
+        gates: keys.and_then(|keys| keys.gates.as_ref()).map_or(place.at, |gates| gates.at),
     };
+    let gates = keys.and_then(|keys| keys.gates.as_ref()).map(gates).transpose()?;
     let cpus = match &cpus {
         Some(cpus) if deadline && cpus.value.0.is_some() => return Err(deadline_pinned(cpus.at)),
         // The CPUs of another host are known only when the host is reached.
@@ -110,7 +113,7 @@ fn end(
     for role in roles.filter(|_| !place.value.is_remote()) {
         allowed(role, context)?;
     }
-    Ok(Placed { value: EndSpec { place: place.value, scheduling }, at })
+    Ok(Placed { value: EndSpec { place: place.value, scheduling, gates }, at })
 }
 
 /// Checks the CPUs of the second thread of `hand_off`, which has the scheduling policy of its end.

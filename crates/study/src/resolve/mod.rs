@@ -10,6 +10,7 @@ mod driver;
 mod duration;
 mod ends;
 mod flow;
+mod gates;
 mod host;
 mod length;
 mod loads;
@@ -66,6 +67,7 @@ pub(crate) struct EndPlaces {
     pub place: Pos,
     pub cpus: Pos,
     pub scheduling: Pos,
+    pub gates: Pos,
 }
 
 /// Context in which a study is loaded: the directory of the study's files, and facts about the machine.

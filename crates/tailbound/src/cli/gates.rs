@@ -8,18 +8,29 @@ use tailbound_gates::{Rule, Speed};
 pub enum GatesSub {
     /// Predict how long a frame of a class waits for its gate, at the worst time and at any time of the cycle
     Predict(GatesPredict),
+    /// Check the gates of a study before anything runs
+    Check(GatesCheck),
+}
+
+#[derive(Debug, Args)]
+pub struct GatesCheck {
+    /// Study file, or the name of a built-in study
+    pub study: PathBuf,
+    /// Set a value of the study, e.g. payload=[64 B, 1 KiB]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct GatesPredict {
-    /// Output of `tc -j qdisc show`; `-` = standard input
+    /// Study file (`.yaml`), or the output of `tc -j qdisc show`; `-` = this output on standard input
     pub file: PathBuf,
-    /// Device with the schedule; needed if the file has schedules of several devices
+    /// Device, or end of the study, with the schedule; needed if the file has several schedules
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
-    /// Traffic class of the frame, from 0
-    #[arg(long, value_name = "NUMBER")]
-    pub class: u32,
+    /// Traffic class of the frame: its number, from 0, or its name in the study
+    #[arg(long, value_name = "CLASS")]
+    pub class: String,
     /// Length of the frame as the kernel counts it: with the Ethernet header, without the checksum. On the wire, the frame needs
     /// 24 bytes more
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_575))]

@@ -1,12 +1,13 @@
 //! Runs `tailbound gates`: predicts how long frames wait for the gates of a schedule.
 
-use crate::cli::{GatesFormat, GatesPredict, GatesSub};
+use super::run;
+use crate::cli::{GatesCheck, GatesFormat, GatesPredict, GatesSub};
 use crate::failure::{CommandResult, Failure};
 use crate::output::outln;
 use std::io::Read;
 use std::path::Path;
-use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, predict, schedules};
-use tailbound_model::{ExitCode, Nanos};
+use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, check, predict, schedules};
+use tailbound_model::{ExitCode, Nanos, Severity, TrialSpec, Warning};
 
 /// Path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -14,23 +15,33 @@ const STANDARD_INPUT: &str = "-";
 pub fn gates(command: &GatesSub) -> CommandResult {
     match command {
         GatesSub::Predict(args) => predict_waits(args),
+        GatesSub::Check(args) => check_study(args),
     }
 }
 
 fn predict_waits(args: &GatesPredict) -> CommandResult {
     let is_input = args.file == Path::new(STANDARD_INPUT);
     let file = if is_input { "standard input".to_owned() } else { args.file.display().to_string() };
-    let found = schedules(&text(&args.file, &file)?, args.device.as_deref())
-        .map_err(|problem| Failure::of(ExitCode::BadInput, problem.context(&file)))?;
-    let Configured { device, classes, schedule } = only(found, &file)?;
+    let found = match args.file.extension().and_then(|name| name.to_str()) {
+        Some("yaml" | "yml") => of_study(args, &file)?,
+        _ => schedules(&text(&args.file, &file)?, args.device.as_deref())
+            .map_err(|problem| Failure::of(ExitCode::BadInput, problem.context(&file)))?,
+    };
+    let Configured { device, classes, names, schedule } = only(found, &file)?;
     let of_device = device.map_or_else(String::new, |device| format!(" of `{device}`"));
-    if args.class >= classes {
+    let named = names.iter().position(|name| *name == args.class);
+    let class = named.or_else(|| args.class.parse().ok()).filter(|class| *class < classes as usize);
+    let Some(class) = class.and_then(|class| u32::try_from(class).ok()) else {
         let what = format!("{file}: the schedule{of_device} has no class {}", args.class);
-        return Err(Failure::bad_input(what).help(format!("its classes are 0 to {}", classes - 1)));
-    }
+        let help = match names.as_slice() {
+            [] => format!("its classes are 0 to {}", classes - 1),
+            names => format!("its classes are {}", names.join(", ")),
+        };
+        return Err(Failure::bad_input(what).help(help));
+    };
     let rule = rule(args, &schedule, &file)?;
     let frame = Frame { bytes: args.bytes, speed: args.speed };
-    let prediction = predict(&schedule.windows(args.class, rule), frame);
+    let prediction = predict(&schedule.windows(class, rule), frame);
     match args.format {
         GatesFormat::Json => outln!("{}", serde_json::to_string_pretty(&prediction).map_err(Failure::unexpected)?),
         GatesFormat::Text => {
@@ -40,6 +51,70 @@ fn predict_waits(args: &GatesPredict) -> CommandResult {
         }
     }
     Ok(ExitCode::Done)
+}
+
+/// The gates of the ends of a study: of the end that `--device` names, or of both. If conditions differ in them, each one
+/// counts.
+fn of_study(args: &GatesPredict, file: &str) -> Result<Vec<Configured>, Failure> {
+    let plan = run::load(&args.file, &[], false)?;
+    let mut found: Vec<Configured> = Vec::new();
+    for condition in &plan.conditions {
+        let ends = [("ping", &condition.spec.ping.gates), ("pong", &condition.spec.pong.gates)];
+        for (end, gates) in ends.into_iter().filter_map(|(end, gates)| Some((end, gates.as_ref()?))) {
+            let one = Configured {
+                device: Some(end.to_owned()),
+                classes: gates.classes.len() as u32,
+                names: gates.classes.iter().map(|class| class.name.clone()).collect(),
+                schedule: gates.into(),
+            };
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+    }
+    if found.is_empty() {
+        let what = format!("{file}: no end of the study has gates");
+        return Err(Failure::bad_input(what).help("give an end the key `gates`"));
+    }
+    if let Some(device) = &args.device {
+        found.retain(|one| one.device.as_ref() == Some(device));
+        if found.is_empty() {
+            let what = format!("{file}: the end `{device}` has no gates");
+            return Err(Failure::bad_input(what).help("the ends are `ping` and `pong`"));
+        }
+    }
+    Ok(found)
+}
+
+fn check_study(args: &GatesCheck) -> CommandResult {
+    let plan = run::load(&args.study, &args.settings, false)?;
+    let has_gates = |spec: &TrialSpec| spec.ping.gates.is_some() || spec.pong.gates.is_some();
+    if !plan.conditions.iter().any(|condition| has_gates(&condition.spec)) {
+        let what = format!("{}: no end of the study has gates", args.study.display());
+        return Err(Failure::bad_input(what).help("give an end the key `gates`"));
+    }
+    let mut found: Vec<Warning> = Vec::new();
+    for condition in &plan.conditions {
+        for warning in check(&condition.spec) {
+            if !found.contains(&warning) {
+                found.push(warning);
+            }
+        }
+    }
+    for warning in &found {
+        let word = match warning.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Invalid => "error",
+        };
+        let end = warning.end.as_deref().unwrap_or_default();
+        outln!("{word}: {end}: {}\n  help: {}", warning.problem.what, warning.problem.remedy);
+    }
+    let impossible = found.iter().any(|warning| warning.severity == Severity::Invalid);
+    if found.iter().all(|warning| warning.severity == Severity::Note) {
+        outln!("The gates of the study have no problem that is known before it runs.");
+    }
+    Ok(if impossible { ExitCode::BadInput } else { ExitCode::Done })
 }
 
 fn text(path: &Path, file: &str) -> Result<String, Failure> {
@@ -60,7 +135,7 @@ fn only(found: Vec<Configured>, file: &str) -> Result<Configured, Failure> {
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        _ => Err(Failure::bad_input(format!("{file}: there are schedules of several devices: {names}"))
+        _ => Err(Failure::bad_input(format!("{file}: there are several schedules: {names}"))
             .help("choose one by `--device NAME`")),
     }
 }

@@ -89,7 +89,7 @@ pub fn skip(row: &mut SenderRow) {
 
 pub fn end(cpu: u32) -> EndSpec {
     let scheduling = Scheduling::of_all(Some(Policy::Fifo { priority: 80 }), Some(CpuList::one(cpu)));
-    EndSpec { place: PlaceSpec::Netns, scheduling }
+    EndSpec { place: PlaceSpec::Netns, scheduling, gates: None }
 }
 
 fn spec(given: &Given) -> TrialSpec {
@@ -149,6 +149,7 @@ pub fn path_facts() -> PathFacts {
         card: Vec::new(),
         attached: None,
         vlan: None,
+        gates: None,
     };
     PathFacts {
         ends: vec![end("ping", "10.77.0.1"), end("pong", "10.77.0.2")],

@@ -1,0 +1,138 @@
+//! What can be said about the gates of a study before anything runs.
+
+use crate::{Entry, Frame, Rule, Schedule, Speed, predict};
+use tailbound_model::{GatesSpec, Nanos, PathSpec, Rate, Severity, TrialSpec, Warning};
+
+/// Speed that the kernel reports for the interfaces that Tailbound makes (veth), bit/s.
+const MADE_BITS_PER_SECOND: u64 = 10_000_000_000;
+/// Bytes of an IP header and a UDP header, which an MTU contains.
+const IP_UDP_BYTES: u64 = 28;
+/// Bytes of an Ethernet header, and of the tag of a VLAN.
+const ETHERNET_BYTES: u64 = 14;
+const VLAN_BYTES: u64 = 4;
+/// MTU of a path without a given one, bytes.
+const USUAL_MTU: u32 = 1_500;
+/// Clocks of two machines that nobody adjusts differ by about this part of the time.
+const DRIFT_PPM: i64 = 1;
+
+impl From<&GatesSpec> for Schedule {
+    fn from(gates: &GatesSpec) -> Schedule {
+        let ns = |time: Nanos| time.0.unsigned_abs();
+        let entry = |entry: &tailbound_model::GateEntry| Entry { gates: entry.open, interval_ns: ns(entry.time) };
+        Schedule { entries: gates.entries.iter().map(entry).collect(), cycle_ns: gates.cycle.map_or(0, ns) }
+    }
+}
+
+/// What a user should know about the gates of a trial before it runs.
+pub fn check(spec: &TrialSpec) -> Vec<Warning> {
+    let ends = [("ping", &spec.ping.gates), ("pong", &spec.pong.gates)];
+    let of_end = |(end, gates): (&str, &Option<GatesSpec>)| {
+        let found = gates.as_ref().map(|gates| of_gates(spec, gates)).unwrap_or_default();
+        found.into_iter().map(|warning| warning.at_end(end)).collect::<Vec<_>>()
+    };
+    ends.into_iter().flat_map(of_end).collect()
+}
+
+/// Number of the class of the messages of a trial.
+pub fn class_of_messages(spec: &TrialSpec, gates: &GatesSpec) -> u32 {
+    let given = spec.driver.options.get("priority").and_then(|text| text.trim().parse::<usize>().ok());
+    // The kernel takes the lowest four bits (TC_PRIO_MAX).
+    u32::from(gates.class_of_priority()[given.unwrap_or_default() & 15])
+}
+
+fn of_gates(spec: &TrialSpec, gates: &GatesSpec) -> Vec<Warning> {
+    let schedule = Schedule::from(gates);
+    let mut found = Vec::new();
+    if schedule.differs() {
+        let sum = Nanos(gates.entries.iter().map(|entry| entry.time.0).sum());
+        let cycle = gates.cycle.unwrap_or_default();
+        let (what, help) = if sum < cycle {
+            (
+                format!(
+                    "the entries of the gates last {sum} and the cycle {cycle}: Linux begins with the first entry again after \
+                     {sum}, and IEEE 802.1Q extends the last entry"
+                ),
+                "write an entry for the rest of the cycle, or remove `cycle`",
+            )
+        } else {
+            (
+                format!("the entries of the gates last {sum} and the cycle {cycle}, which cuts the list off"),
+                "shorten the entries, or remove `cycle`",
+            )
+        };
+        found.push(Warning::new("gates_cycle", Severity::Warning, what, help));
+    }
+    let own = class_of_messages(spec, gates);
+    for (number, class) in gates.classes.iter().enumerate() {
+        let windows = schedule.windows(number as u32, Rule::Kernel);
+        if windows.open.is_empty() {
+            let priorities = class.priorities.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+            let what = format!("the gate of class `{}` (priorities {priorities}) never opens", class.name);
+            let (severity, help) = match number as u32 == own {
+                true => (
+                    Severity::Invalid,
+                    "the measured messages belong to it: name it in an entry, or give the messages another `priority`",
+                ),
+                false => (
+                    Severity::Warning,
+                    "name it in an entry, if anything sends with these priorities, such as a PTP daemon",
+                ),
+            };
+            found.push(Warning::new("gate_never_opens", severity, what, help));
+        } else if number as u32 == own {
+            found.extend(does_not_fit(spec, &class.name, &windows));
+            found.extend(beats(spec, windows.cycle_ns));
+        }
+    }
+    found
+}
+
+/// Warning if the largest frame of a message fits into no window of its class.
+fn does_not_fit(spec: &TrialSpec, class: &str, windows: &crate::Windows) -> Option<Warning> {
+    let mtu = match spec.path {
+        PathSpec::Veth { mtu, .. } | PathSpec::Bridge { mtu } => u64::from(mtu.unwrap_or(USUAL_MTU)),
+        _ => return None,
+    };
+    let header = ETHERNET_BYTES + spec.vlan.as_ref().map_or(0, |_| VLAN_BYTES);
+    let frame = Frame {
+        bytes: (spec.payload.0 + IP_UDP_BYTES).min(mtu) + header,
+        speed: Speed::of_bits_per_second(MADE_BITS_PER_SECOND)?,
+    };
+    if predict(windows, frame).fits {
+        return None;
+    }
+    let (bytes, wire) = (frame.bytes, Nanos(frame.wire_ns() as i64));
+    let what = format!("a frame of {bytes} bytes needs the wire for {wire} and fits into no window of class `{class}`");
+    Some(Warning::new(
+        "gate_too_short",
+        Severity::Invalid,
+        what,
+        "make a window of the class longer, or the payload smaller",
+    ))
+}
+
+/// Note about the phases in the cycle at which the messages are due.
+fn beats(spec: &TrialSpec, cycle_ns: u64) -> Option<Warning> {
+    let Rate::Period(period) = spec.rate else { return None };
+    let period_ns = u64::try_from(period.0).ok().filter(|ns| *ns > 0)?;
+    let phases = cycle_ns / gcd(period_ns, cycle_ns);
+    let [period, cycle] = [period_ns, cycle_ns].map(|ns| Nanos(ns as i64));
+    // A schedule and messages on different clocks slip by one cycle in this time.
+    let sweep = Nanos((cycle_ns as i64).saturating_mul(1_000_000 / DRIFT_PPM));
+    let what = match phases {
+        1 => format!(
+            "the period of {period} is a multiple of the cycle of {cycle}: all messages are due at the same phase of the \
+             cycle, as long as both follow one clock; at a difference of 1 ppm, the phase goes through a cycle in {sweep}"
+        ),
+        _ => format!(
+            "with a period of {period} and a cycle of {cycle}, messages are due at {phases} phases of the cycle, one after \
+             another, and the waits for the gate repeat after {phases} messages"
+        ),
+    };
+    let help = "with a period that is no multiple of the cycle, the waits of all phases are measured";
+    Some(Warning::new("gates_beat", Severity::Note, what, help))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,293 @@
+//! Gates of an interface by the queue discipline `taprio` (tc-taprio(8)).
+
+use crate::error::lack;
+use crate::netlink::{converse, index};
+use crate::netns::NetNs;
+use crate::qdisc::{self, Found, attributes, push};
+use nix::time::{ClockId, clock_gettime};
+use rtnetlink::Handle;
+use std::io;
+use std::time::{Duration, Instant};
+use tailbound_model::{GateEntry, GatesFact, GatesSpec, Nanos, Problem};
+
+const KIND: &str = "taprio";
+const SECOND_NS: i64 = 1_000_000_000;
+/// Number of bytes on the wire that the kernel does not count: preamble, checksum, and the gap to the next frame (IEEE 802.3).
+pub(crate) const WIRE_BYTES: i32 = 24;
+/// Longest time after its begin until the kernel reports the schedule as the one in force.
+const BEGINS_WITHIN: Duration = Duration::from_secs(1);
+
+// Attributes of taprio (linux/pkt_sched.h).
+const PRIOMAP: u16 = 1;
+const ENTRY_LIST: u16 = 2;
+const BASE_TIME: u16 = 3;
+const CLOCKID: u16 = 5;
+const ADMIN_SCHED: u16 = 7;
+const CYCLE_TIME: u16 = 8;
+const ENTRY: u16 = 1;
+const ENTRY_INDEX: u16 = 1;
+const ENTRY_CMD: u16 = 2;
+const ENTRY_GATE_MASK: u16 = 3;
+const ENTRY_INTERVAL: u16 = 4;
+/// Attribute of a size table with its parameters, `struct tc_sizespec`.
+const STAB_BASE: u16 = 1;
+
+/// Gives an interface these gates, waits until they are in force, and compares them with what the kernel reports.
+pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec) -> io::Result<()> {
+    let now_ns = now_ns(ClockId::CLOCK_TAI)?;
+    // The schedule begins after a whole second that is still to come when the kernel gets it.
+    let base_ns = (now_ns / SECOND_NS + 1) * SECOND_NS + gates.base.0;
+    let base_ns = if base_ns - now_ns < SECOND_NS / 10 { base_ns + SECOND_NS } else { base_ns };
+    let (options, of_job) = (options(gates, base_ns), name.clone());
+    let job = move |handle: Handle| async move {
+        let index = index(&handle, &of_job).await?;
+        qdisc::add(handle, index, KIND, options, Some(size_table())).await
+    };
+    converse(netns, job)?.wait().await??;
+    tokio::time::sleep(Duration::from_nanos((base_ns - now_ns).unsigned_abs())).await;
+    let end = Instant::now() + BEGINS_WITHIN;
+    let found = loop {
+        match read(netns, name.clone()).await? {
+            Some((found, false)) => break found,
+            None => return Err(io::Error::other("the interface has no gates when it is read back")),
+            Some(_) if Instant::now() > end => {
+                return Err(io::Error::other("the schedule of the gates has not begun at its time"));
+            }
+            Some(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    };
+    let asked =
+        GatesFact { ahead_ns: found.ahead_ns, within_ns: found.within_ns, ..asked(gates, base_ns, found.tai_offset_s) };
+    if found == asked {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("the kernel set the gates {found:?} instead of the requested {asked:?}")))
+}
+
+/// The gates of an interface, and whether their schedule has not begun yet; `None` if the interface has none.
+pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<(GatesFact, bool)>> {
+    let job = |handle: Handle| async move {
+        let index = index(&handle, &name).await?;
+        qdisc::found(&handle, index, KIND).await
+    };
+    let found = converse(netns, job)?.wait().await??;
+    let clock = Reading::now()?;
+    let incomplete = || io::Error::other("the kernel's answer about the gates is incomplete");
+    found.map(|found| parsed(&found, clock).ok_or_else(incomplete)).transpose()
+}
+
+/// The clock of the gates, CLOCK_TAI, in comparison with other clocks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reading {
+    tai_offset_s: i32,
+    ahead_ns: i64,
+    within_ns: i64,
+}
+
+impl Reading {
+    fn now() -> io::Result<Reading> {
+        // The shortest of some readings is the most exact one.
+        let mut best: Option<Reading> = None;
+        for _ in 0..5 {
+            let before_ns = tailbound_host::monotonic_ns();
+            let tai_ns = now_ns(ClockId::CLOCK_TAI)?;
+            let after_ns = tailbound_host::monotonic_ns();
+            let whole_s = (tai_ns - now_ns(ClockId::CLOCK_REALTIME)?) as f64 / SECOND_NS as f64;
+            let (ahead_ns, within_ns) =
+                (tai_ns - before_ns - (after_ns - before_ns) / 2, (after_ns - before_ns) / 2 + 1);
+            if best.is_none_or(|best| within_ns < best.within_ns) {
+                best = Some(Reading { tai_offset_s: whole_s.round() as i32, ahead_ns, within_ns });
+            }
+        }
+        Ok(best.unwrap_or_default())
+    }
+}
+
+fn now_ns(clock: ClockId) -> io::Result<i64> {
+    let time = clock_gettime(clock)?;
+    Ok(time.tv_sec() * SECOND_NS + time.tv_nsec())
+}
+
+/// The gates as the kernel should report them.
+fn asked(gates: &GatesSpec, base_ns: i64, tai_offset_s: i32) -> GatesFact {
+    let sum_ns = gates.entries.iter().map(|entry| entry.time.0).sum();
+    GatesFact {
+        class_of_priority: gates.class_of_priority().to_vec(),
+        entries: gates.entries.clone(),
+        cycle_ns: gates.cycle.map_or(sum_ns, |cycle| cycle.0),
+        base_ns,
+        clock: libc::CLOCK_TAI,
+        tai_offset_s,
+        overhead_bytes: WIRE_BYTES,
+        ..GatesFact::default()
+    }
+}
+
+/// The options of taprio.
+fn options(gates: &GatesSpec, base_ns: i64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // `struct tc_mqprio_qopt`: number of classes, class of each priority, hw, then counts and offsets of queues.
+    let mut map = vec![gates.classes.len() as u8];
+    map.extend(gates.class_of_priority());
+    map.push(0);
+    let counts = gates.classes.iter().map(|class| class.queues);
+    let padded = |values: Vec<u16>| values.into_iter().chain(std::iter::repeat(0)).take(16).flat_map(u16::to_ne_bytes);
+    let offsets = counts.clone().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
+    map.extend(padded(counts.clone().collect()));
+    map.extend(padded(offsets.collect()));
+    push(&mut bytes, PRIOMAP, &map);
+    push(&mut bytes, BASE_TIME, &base_ns.to_ne_bytes());
+    push(&mut bytes, CLOCKID, &libc::CLOCK_TAI.to_ne_bytes());
+    if let Some(cycle) = gates.cycle {
+        push(&mut bytes, CYCLE_TIME, &cycle.0.to_ne_bytes());
+    }
+    let mut list = Vec::new();
+    for (index, entry) in gates.entries.iter().enumerate() {
+        let mut one = Vec::new();
+        push(&mut one, ENTRY_INDEX, &(index as u32).to_ne_bytes());
+        // Command 0: set the gates.
+        push(&mut one, ENTRY_CMD, &[0]);
+        push(&mut one, ENTRY_GATE_MASK, &entry.open.to_ne_bytes());
+        push(&mut one, ENTRY_INTERVAL, &(entry.time.0 as u32).to_ne_bytes());
+        push(&mut list, ENTRY, &one);
+    }
+    push(&mut bytes, ENTRY_LIST, &list);
+    bytes
+}
+
+/// A size table that adds [`WIRE_BYTES`] to each frame: `struct tc_sizespec` (cell log, size log, cell alignment, overhead,
+/// link layer, MPU, MTU, number of table entries).
+fn size_table() -> Vec<u8> {
+    let mut spec = vec![0, 0, 0, 0];
+    spec.extend(WIRE_BYTES.to_ne_bytes());
+    spec.extend([0; 16]);
+    let mut bytes = Vec::new();
+    push(&mut bytes, STAB_BASE, &spec);
+    bytes
+}
+
+/// The schedule that comes next, if there is one, otherwise the schedule in force; and whether it comes next.
+fn parsed(found: &Found, clock: Reading) -> Option<(GatesFact, bool)> {
+    let of = |bytes: &'_ [u8], kind: u16| attributes(bytes).find(|(k, _)| *k == kind).map(|(_, value)| value.to_vec());
+    let whole = &found.options;
+    let pending = of(whole, ADMIN_SCHED);
+    let is_pending = pending.is_some();
+    let schedule = pending.unwrap_or_else(|| whole.clone());
+    let time = |kind| Some(i64::from_ne_bytes(of(&schedule, kind)?.try_into().ok()?));
+    let word = |bytes: &[u8], kind| Some(u32::from_ne_bytes(of(bytes, kind)?.try_into().ok()?));
+    let list = of(&schedule, ENTRY_LIST)?;
+    let entries = attributes(&list).filter(|(kind, _)| *kind == ENTRY).map(|(_, entry)| {
+        let time = Nanos(i64::from(word(entry, ENTRY_INTERVAL)?));
+        Some(GateEntry { open: word(entry, ENTRY_GATE_MASK)?, time })
+    });
+    let overhead =
+        of(&found.size_table, STAB_BASE).and_then(|spec| Some(i32::from_ne_bytes(spec.get(4..8)?.try_into().ok()?)));
+    let fact = GatesFact {
+        class_of_priority: of(whole, PRIOMAP)?.get(1..17)?.to_vec(),
+        entries: entries.collect::<Option<_>>()?,
+        cycle_ns: time(CYCLE_TIME)?,
+        base_ns: time(BASE_TIME)?,
+        clock: word(whole, CLOCKID)? as i32,
+        tai_offset_s: clock.tai_offset_s,
+        ahead_ns: clock.ahead_ns,
+        within_ns: clock.within_ns,
+        overhead_bytes: overhead.unwrap_or_default(),
+    };
+    Some((fact, is_pending))
+}
+
+/// The gates as a command for an interface. The begin of the schedule is known only when it is set.
+pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
+    let words = |all: Vec<String>| all.join(" ");
+    let map = words(gates.class_of_priority().iter().map(u8::to_string).collect());
+    let mut first = 0;
+    let queues = gates.classes.iter().map(|class| {
+        let text = format!("{}@{first}", class.queues);
+        first += class.queues;
+        text
+    });
+    let entries = gates.entries.iter().map(|entry| format!("sched-entry S {:x} {}", entry.open, entry.time.0));
+    let cycle = gates.cycle.map(|cycle| format!(" cycle-time {}", cycle.0)).unwrap_or_default();
+    format!(
+        "tc qdisc add dev {name} root stab overhead {WIRE_BYTES} taprio num_tc {} map {map} queues {} base-time SECOND+{} {}{cycle} clockid CLOCK_TAI",
+        gates.classes.len(),
+        words(queues.collect()),
+        gates.base.0,
+        words(entries.collect()),
+    )
+}
+
+/// Returns a problem if this kernel cannot open and close gates, found by an attempt in a temporary network namespace. If no
+/// namespace can be made, another check of the lab reports that.
+pub(crate) fn problem() -> Option<Problem> {
+    let tried = NetNs::make().and_then(|netns| {
+        // The loopback interface always has index 1. It has one queue, so that the kernel refuses the options.
+        converse(&netns, |handle| qdisc::add(handle, 1, KIND, Vec::new(), None))?.join()?
+    });
+    match tried.err()?.raw_os_error()? {
+        // The kernel does not know the queue discipline.
+        libc::ENOENT => Some(lack(
+            "this kernel has no taprio, which opens and closes gates: it was built without CONFIG_NET_SCH_TAPRIO, or the \
+             module is missing",
+            "load the module (`modprobe sch_taprio`), remove `gates`, or run the study in a guest whose kernel has taprio (`tailbound guest run`)",
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::{GateClass, GatesBy};
+
+    fn gates() -> GatesSpec {
+        let class = |name: &str, priorities: &[u8], queues| GateClass {
+            name: name.into(),
+            priorities: priorities.iter().copied().collect(),
+            queues,
+        };
+        let entry = |open, us: i64| GateEntry { open, time: Nanos(us * 1_000) };
+        let others: Vec<u8> = (0..7).chain(8..16).collect();
+        GatesSpec {
+            by: GatesBy::Software,
+            classes: vec![class("stream", &[7], 1), class("rest", &others, 3)],
+            entries: vec![entry(1, 101), entry(2, 402)],
+            cycle: Some(Nanos(503_000)),
+            base: Nanos(250_000),
+        }
+    }
+
+    #[test]
+    fn the_kernel_reports_what_was_asked_for() {
+        let options = options(&gates(), 7);
+        let found = Found { options: options.clone(), size_table: size_table() };
+        assert_eq!(
+            parsed(&found, Reading { tai_offset_s: 37, ..Reading::default() }),
+            Some((asked(&gates(), 7, 37), false))
+        );
+        let map = attributes(&options).find(|(kind, _)| *kind == PRIOMAP).unwrap().1;
+        assert_eq!(map.len(), 82);
+        assert_eq!(map[..9], [2, 1, 1, 1, 1, 1, 1, 1, 0]);
+        // Counts of queues, then offsets.
+        assert_eq!((&map[18..22], &map[50..54]), (&[1, 0, 3, 0][..], &[0, 0, 1, 0][..]));
+    }
+
+    #[test]
+    fn a_schedule_that_has_not_begun_is_read() {
+        let ours = options(&gates(), 9);
+        let mut options = Vec::new();
+        for (kind, value) in attributes(&ours).filter(|(kind, _)| [PRIOMAP, CLOCKID].contains(kind)) {
+            push(&mut options, kind, value);
+        }
+        let mut schedule = Vec::new();
+        for (kind, value) in attributes(&ours).filter(|(kind, _)| ![PRIOMAP, CLOCKID].contains(kind)) {
+            push(&mut schedule, kind, value);
+        }
+        push(&mut options, ADMIN_SCHED, &schedule);
+        let found = Found { options: options.clone(), size_table: Vec::new() };
+        let expected = GatesFact { overhead_bytes: 0, ..asked(&gates(), 9, 0) };
+        assert_eq!(parsed(&found, Reading::default()), Some((expected, true)));
+        let cut = Found { options: options[..options.len() - 4].to_vec(), size_table: Vec::new() };
+        assert_eq!(parsed(&cut, Reading::default()), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Queue disciplines of interfaces (tc(8)), with options that the netlink library does not know.
+
+use futures_util::{StreamExt, TryStreamExt};
+use rtnetlink::packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage};
+use rtnetlink::packet_core::{NetlinkPayload, Nla};
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
+use rtnetlink::{Error, Handle};
+
+/// Attributes of a message about a queue discipline (linux/rtnetlink.h).
+const TCA_OPTIONS: u16 = 2;
+
+/// A queue discipline as the kernel reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Found {
+    /// Bytes of its options.
+    pub options: Vec<u8>,
+    /// Bytes of its size table; empty if it has none.
+    pub size_table: Vec<u8>,
+}
+
+/// Gives an interface this queue discipline at its root, which must be the kernel's own one, with these options and this
+/// size table.
+pub(crate) async fn add(
+    mut handle: Handle,
+    index: u32,
+    kind: &str,
+    options: Vec<u8>,
+    size_table: Option<Vec<u8>>,
+) -> Result<(), Error> {
+    let mut message = TcMessage::default();
+    message.header.index = i32::try_from(index).map_err(|_| Error::RequestFailed)?;
+    message.header.parent = TcHandle::ROOT;
+    message.attributes =
+        vec![TcAttribute::Kind(kind.into()), TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options))];
+    message.attributes.extend(size_table.map(TcAttribute::Stab));
+    let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewQueueDiscipline(message));
+    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+    let mut answers = handle.request(request)?;
+    while let Some(answer) = answers.next().await {
+        if let NetlinkPayload::Error(error) = answer.payload {
+            return if error.code.is_none() { Ok(()) } else { Err(Error::NetlinkError(error)) };
+        }
+    }
+    Ok(())
+}
+
+/// Reads the queue discipline of this kind at the root of an interface; `None` if the interface has another one.
+pub(crate) async fn found(handle: &Handle, index: u32, kind: &str) -> Result<Option<Found>, Error> {
+    let all: Vec<TcMessage> = handle.qdisc().get().execute().try_collect().await?;
+    let is_at_root = |m: &&TcMessage| u32::try_from(m.header.index) == Ok(index) && m.header.parent == TcHandle::ROOT;
+    let of_kind = |m: &&TcMessage| m.attributes.contains(&TcAttribute::Kind(kind.into()));
+    Ok(all.iter().filter(is_at_root).find(of_kind).map(|message| {
+        let mut found = Found::default();
+        for attribute in &message.attributes {
+            match attribute {
+                TcAttribute::Options(all) => found.options = all.first().map(bytes).unwrap_or_default(),
+                TcAttribute::Stab(bytes) => found.size_table.clone_from(bytes),
+                _ => {}
+            }
+        }
+        found
+    }))
+}
+
+fn bytes(option: &TcOption) -> Vec<u8> {
+    match option {
+        TcOption::Other(options) => {
+            let mut bytes = vec![0; options.value_len()];
+            options.emit_value(&mut bytes);
+            bytes
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Appends a netlink attribute, padded to a multiple of four bytes (netlink(7)).
+pub(crate) fn push(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    bytes.extend((4 + value.len() as u16).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+/// The netlink attributes in `bytes`: kind and value of each. What is cut off is left out.
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    /// Bit of a kind that says that the value consists of attributes (linux/netlink.h).
+    const NESTED: u16 = 0x8000;
+    std::iter::from_fn(move || {
+        let [l0, l1, k0, k1, rest @ ..] = bytes else { return None };
+        let (length, kind) = (u16::from_ne_bytes([*l0, *l1]), u16::from_ne_bytes([*k0, *k1]));
+        let value = rest.get(..usize::from(length).checked_sub(4)?)?;
+        bytes = bytes.get(usize::from(length).next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & !NESTED, value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_read_as_they_were_written_and_what_is_cut_off_is_left_out() {
+        let mut bytes = Vec::new();
+        push(&mut bytes, 3, &[1, 2, 3]);
+        push(&mut bytes, 0x8004, &[]);
+        push(&mut bytes, 5, &[9; 4]);
+        let all: Vec<_> = attributes(&bytes).collect();
+        assert_eq!(all, [(3, &[1, 2, 3][..]), (4, &[]), (5, &[9; 4])]);
+        assert_eq!(attributes(&bytes[..bytes.len() - 1]).count(), 2);
+        assert_eq!(attributes(&[2, 0, 1, 0]).count(), 0);
+    }
+}

@@ -1,0 +1,56 @@
+//! Keys of a study file for the gates of the interface of an end.
+
+use super::Duration;
+use crate::read::At;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Gates of the interface of an end (IEEE 802.1Q, time-aware shaping): a schedule opens and closes the gate of each traffic
+/// class.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GatesKeys {
+    /// What opens and closes the gates. Default: `software`.
+    pub by: Option<GatesByChoice>,
+    /// The traffic classes, at most 16, in the order of their numbers, which begin at 0. One class may have no
+    /// `priorities`: it has all those that the other classes do not name.
+    pub classes: At<Vec<GateClassKeys>>,
+    /// The gate control list: which gates are open, and for how long, one entry after another.
+    pub entries: At<Vec<GateEntryKeys>>,
+    /// Time after which the list begins again. Default: the sum of the entries.
+    pub cycle: Option<At<Duration>>,
+    /// The schedule begins this time after a whole second of TAI (CLOCK_TAI). Default: 0 s.
+    pub base: Option<At<Duration>>,
+}
+
+/// What opens and closes the gates of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum GatesByChoice {
+    /// The queue discipline `taprio` of the kernel, by a timer.
+    Software,
+}
+
+/// A traffic class of an interface.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GateClassKeys {
+    /// Name of the class, for the entries.
+    pub name: At<String>,
+    /// Priorities (SO_PRIORITY, 0 to 15) of the sockets whose frames belong to the class.
+    pub priorities: Option<At<Vec<At<u32>>>>,
+    /// Number of transmit queues of the class, 1 to 16. Default: 1.
+    #[schemars(range(min = 1, max = 16))]
+    pub queues: Option<At<u32>>,
+}
+
+/// An entry of a gate control list.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GateEntryKeys {
+    /// Names of the classes whose gates are open.
+    pub open: At<Vec<At<String>>>,
+    /// Time for which the entry is in force.
+    #[serde(rename = "for")]
+    pub time: At<Duration>,
+}

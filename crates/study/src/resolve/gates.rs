@@ -1,0 +1,131 @@
+//! Resolves the keys of the gates of an interface.
+
+use crate::error::{Fault, advice};
+use crate::format::{GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys};
+use crate::read::At;
+use std::collections::BTreeSet;
+use tailbound_model::{GateClass, GateEntry, GatesBy, GatesSpec, MOST_CLASSES, Nanos, SOCKET_PRIORITIES};
+
+/// Longest entry: the kernel counts its nanoseconds in 32 bits.
+const LONGEST_ENTRY: Nanos = Nanos(u32::MAX as i64);
+/// Largest number of transmit queues of all classes together.
+const MOST_QUEUES: u16 = 16;
+
+/// Resolves the keys of the gates of an interface.
+pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
+    let by = match keys.value.by {
+        None | Some(GatesByChoice::Software) => GatesBy::Software,
+    };
+    let classes = classes(&keys.value.classes)?;
+    let given = &keys.value.entries;
+    if given.value.is_empty() {
+        return Err(Fault::new(given.at, "the gate control list has no entry")
+            .help("write for example `{ open: [stream], for: 100 us }`"));
+    }
+    let entries: Vec<GateEntry> =
+        given.value.iter().map(|entry| gate_entry(entry, &classes)).collect::<Result<_, Fault>>()?;
+    let cycle = keys.value.cycle.as_ref().map(|cycle| match cycle.value.0 {
+        time @ Nanos(1..) => Ok(time),
+        _ => Err(Fault::new(cycle.at, "a cycle of 0 s is not possible")
+            .help("remove `cycle`, which is then the sum of the entries")),
+    });
+    let base = keys.value.base.as_ref().map(|base| match base.value.0 {
+        time if time < Nanos::from_secs(1) => Ok(time),
+        time => Err(Fault::new(base.at, format!("the schedule cannot begin {time} after a whole second"))
+            .help("write less than 1 s")),
+    });
+    let base = base.transpose()?.unwrap_or_default();
+    Ok(GatesSpec { by, classes, entries, cycle: cycle.transpose()?, base })
+}
+
+fn classes(given: &At<Vec<GateClassKeys>>) -> Result<Vec<GateClass>, Fault> {
+    if given.value.is_empty() || given.value.len() > MOST_CLASSES {
+        let reason = format!("an interface cannot have {} traffic classes", given.value.len());
+        return Err(Fault::new(given.at, reason).help(format!("write 1 to {MOST_CLASSES}")));
+    }
+    let mut classes: Vec<GateClass> = Vec::new();
+    let mut taken: BTreeSet<u8> = BTreeSet::new();
+    // The class without priorities, which has all that are left.
+    let mut rest: Option<usize> = None;
+    for (number, keys) in given.value.iter().enumerate() {
+        let name = keys.name.value.trim().to_owned();
+        if name.is_empty() || classes.iter().any(|class| class.name == name) {
+            let reason = if name.is_empty() {
+                "the name of the class is empty".to_owned()
+            } else {
+                format!("the class `{name}` is given twice")
+            };
+            return Err(Fault::new(keys.name.at, reason).help("each class has a name of its own"));
+        }
+        let mut priorities = BTreeSet::new();
+        match &keys.priorities {
+            Some(given) => {
+                for priority in &given.value {
+                    priorities.insert(free_priority(priority, &mut taken)?);
+                }
+            }
+            None if rest.replace(number).is_some() => {
+                return Err(Fault::new(
+                    keys.name.at,
+                    format!("the class `{name}` is the second one without `priorities`"),
+                )
+                .help("only one class can have all other priorities"));
+            }
+            None => {}
+        }
+        let queues = match &keys.queues {
+            Some(queues) if !(1..=u32::from(MOST_QUEUES)).contains(&queues.value) => {
+                let reason = format!("a class cannot have {} transmit queues", queues.value);
+                return Err(Fault::new(queues.at, reason).help(format!("write 1 to {MOST_QUEUES}")));
+            }
+            queues => queues.as_ref().map_or(1, |queues| queues.value as u16),
+        };
+        classes.push(GateClass { name, priorities, queues });
+    }
+    let left: BTreeSet<u8> = (0..SOCKET_PRIORITIES).filter(|priority| !taken.contains(priority)).collect();
+    match rest {
+        Some(number) => classes[number].priorities = left,
+        None if !left.is_empty() => {
+            let left = left.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+            return Err(Fault::new(given.at, format!("no class has the priorities {left}"))
+                .help("leave `priorities` out in one class, which then has all others"));
+        }
+        None => {}
+    }
+    let all: u16 = classes.iter().map(|class| class.queues).sum();
+    if all > MOST_QUEUES {
+        return Err(Fault::new(given.at, format!("the classes have {all} transmit queues together"))
+            .help(format!("at most {MOST_QUEUES} are possible")));
+    }
+    Ok(classes)
+}
+
+fn free_priority(given: &At<u32>, taken: &mut BTreeSet<u8>) -> Result<u8, Fault> {
+    let Some(priority) = u8::try_from(given.value).ok().filter(|priority| *priority < SOCKET_PRIORITIES) else {
+        let reason = format!("no class can be chosen for the priority {}", given.value);
+        return Err(Fault::new(given.at, reason).help(format!("write 0 to {}", SOCKET_PRIORITIES - 1)));
+    };
+    if !taken.insert(priority) {
+        let reason = format!("the priority {priority} is given twice");
+        return Err(Fault::new(given.at, reason).help("a priority belongs to one class"));
+    }
+    Ok(priority)
+}
+
+fn gate_entry(keys: &GateEntryKeys, classes: &[GateClass]) -> Result<GateEntry, Fault> {
+    let time = keys.time.value.0;
+    if !(Nanos(1)..=LONGEST_ENTRY).contains(&time) {
+        let reason = format!("an entry cannot last {time}");
+        return Err(Fault::new(keys.time.at, reason).help(format!("write more than 0 s and at most {LONGEST_ENTRY}")));
+    }
+    let mut open = 0;
+    for name in &keys.open.value {
+        let Some(class) = classes.iter().position(|class| class.name == name.value.trim()) else {
+            let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+            let reason = format!("there is no class `{}`", name.value);
+            return Err(Fault::new(name.at, reason).help(advice(name.value.trim(), &names)));
+        };
+        open |= 1 << class;
+    }
+    Ok(GateEntry { open, time })
+}
