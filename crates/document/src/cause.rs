@@ -15,6 +15,8 @@ pub enum CauseWord {
     KernelThread,
     /// An interrupt had the CPU.
     Irq,
+    /// An interrupt had the CPU by which another CPU asks this CPU to choose a thread again, or to call a function.
+    Ipi,
     /// A soft interrupt had the CPU.
     Softirq,
     /// A thread was in a page fault: a page of memory was not there, and the kernel made it or read it from a disk.

@@ -173,8 +173,14 @@ mod tests {
         waits_in(Metric::Out, REAL_TIME, seen, from_ns, what)
     }
 
-    const REAL_TIME: Kernel =
-        Kernel { throttles: true, is_real_time: true, has_irq_threads: true, is_emulated: false, is_one: true };
+    const REAL_TIME: Kernel = Kernel {
+        throttles: true,
+        is_real_time: true,
+        has_irq_threads: true,
+        is_x86: false,
+        is_emulated: false,
+        is_one: true,
+    };
 
     fn waits_in(
         leg: Metric,

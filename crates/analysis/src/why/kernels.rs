@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use tailbound_model::{FactValue, HostFacts};
 use tailbound_record::{Manifest, Record};
 
+/// Names of the architecture of x86 CPUs, as the facts of a host have them.
+const X86: [&str; 2] = ["x86_64", "x86"];
+
 /// How the kernel of an end handles threads and interrupts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Kernel {
@@ -13,6 +16,8 @@ pub(crate) struct Kernel {
     pub is_real_time: bool,
     /// Whether all interrupts have threads: on a real-time kernel, and on another one with the parameter `threadirqs`.
     pub has_irq_threads: bool,
+    /// Whether the CPUs are x86 CPUs, whose interrupts of the CPU itself have known vectors.
+    pub is_x86: bool,
     /// Whether the CPUs of the machine are emulated.
     pub is_emulated: bool,
     /// Whether the other end is on the same machine, so that no other machine can have had a message. A guest whose threads on
@@ -38,7 +43,9 @@ pub(crate) fn kernels(record: &Record) -> BTreeMap<&str, Kernel> {
         };
         let has_irq_threads = is_real_time || parameters.split_whitespace().any(|word| word == "threadirqs");
         let is_emulated = host.get("guest.accelerator") == Some(&FactValue::Text("emulated".to_owned()));
-        Kernel { throttles, is_real_time, has_irq_threads, is_emulated, is_one: false }
+        let is_x86 =
+            matches!(host.get("machine.architecture"), Some(FactValue::Text(name)) if X86.contains(&name.as_str()));
+        Kernel { throttles, is_real_time, has_irq_threads, is_x86, is_emulated, is_one: false }
     };
     let hosts = record.manifest.hosts.keys().zip(record.hosts());
     hosts.filter_map(|(name, facts)| Some((name.as_str(), one(&facts.ok()?)))).collect()

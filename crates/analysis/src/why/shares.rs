@@ -7,6 +7,7 @@ use crate::why::interruptions::{divide, interrupted};
 use crate::why::other_clock::Machine;
 use crate::why::share::{Circumstances, Key, Share, key, whole};
 use crate::why::steal::divided;
+use crate::why::threads::Threads;
 use crate::why::timeline::{Idle, Timeline};
 use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
@@ -109,7 +110,7 @@ fn of_carrier(piece: &Piece, kept: Kept, timeline: &Timeline, known: &Circumstan
         }
         match (share.key.cause, &mut share.key.by) {
             (CauseWord::KernelThread | CauseWord::Instrument, Some(by)) => by.carrier = known.threads.name(thread),
-            (CauseWord::Irq | CauseWord::Softirq, Some(_)) => {}
+            (CauseWord::Irq | CauseWord::Ipi | CauseWord::Softirq, Some(_)) => {}
             // It is not known what had the CPU, or it is said in words about a thread of an end.
             _ => return None,
         }
@@ -137,7 +138,7 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
     match part.what {
         Doing::Ran { cpu } => ran(part, (cpu, CauseWord::OwnWork), timeline, known, shares),
         Doing::ReadOthers { cpu } => ran(part, (cpu, CauseWord::SocketQueue), timeline, known, shares),
-        Doing::Polled { cpu } => polled(part, cpu, timeline, shares),
+        Doing::Polled { cpu } => polled(part, cpu, timeline, known.threads, shares),
         Doing::Passed(step, evidence) => shares.push(passed(part, (step, evidence), timeline, known)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
@@ -193,7 +194,7 @@ fn ran(
     for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
         let span = |from_ns, to_ns| Piece { from_ns, to_ns, ..*part };
         if let Some(by) = by {
-            shares.push(interrupted(&span(from_ns, to_ns), cpu, by));
+            shares.push(interrupted(&span(from_ns, to_ns), cpu, by, known.threads));
             continue;
         }
         let itself = |from_ns, to_ns| divided(whole(&span(from_ns, to_ns), own, Some(cpu), None, evidence), known);
@@ -210,11 +211,11 @@ fn ran(
 
 /// The causes of a time in which a thread asked for a message that had not arrived: what interrupted the thread may have
 /// kept the message, too; in the rest of the time the message was on its way.
-fn polled(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
+fn polled(part: &Piece, cpu: u32, timeline: &Timeline, threads: &Threads, shares: &mut Vec<Share>) {
     for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
         let span = Piece { from_ns, to_ns, ..*part };
         shares.push(match by {
-            Some(by) => Share { evidence: Evidence::Inferred, ..interrupted(&span, cpu, by) },
+            Some(by) => Share { evidence: Evidence::Inferred, ..interrupted(&span, cpu, by, threads) },
             None => whole(&Piece { thread: 0, ..span }, CauseWord::Network, None, None, Evidence::Inferred),
         });
     }
@@ -316,7 +317,6 @@ mod tests {
     use super::*;
     use crate::why::guest::Guest;
     use crate::why::kernels::Kernel;
-    use crate::why::threads::Threads;
     use std::collections::BTreeMap;
     use tailbound_model::{
         Counter, CounterMove, CounterSeries, CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope,

@@ -42,7 +42,7 @@ pub(crate) fn waited(
         for (from_ns, to_ns, by) in divide(from, to, &timeline.interrupts(cpu, from, to)) {
             let span = Piece { from_ns, to_ns, ..*part };
             let found = match by {
-                Some(by) => vec![interrupted(&span, cpu, by)],
+                Some(by) => vec![interrupted(&span, cpu, by, known.threads)],
                 None if tid == 0 => idle(&span, (cpu, part.from_ns), timeline, known),
                 None if tid == UNKNOWN => vec![whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence)],
                 None => {

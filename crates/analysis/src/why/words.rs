@@ -133,6 +133,7 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::KernelThread => format!("{who} waited for {cpu}, which the kernel thread {} had", by()),
         CauseWord::Instrument => format!("{who} waited for {cpu}, which {} of Tailbound had", by()),
         CauseWord::Irq => format!("the interrupt {} had {cpu}", by()),
+        CauseWord::Ipi => format!("the interrupt {}, by which another CPU calls, had {cpu}", by()),
         // No thread had the message: the packet itself waited.
         CauseWord::Softirq if entry.thread.is_none() => {
             format!("the packet waited for the soft interrupt {} of {cpu}, or was in it", by())

@@ -123,6 +123,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::KernelThread => format!("waiting for a CPU that the kernel thread {by} had{end}"),
         CauseWord::Instrument => format!("waiting for a CPU that {by} of Tailbound had{end}"),
         CauseWord::Irq => format!("in the interrupt {by}{end}"),
+        CauseWord::Ipi => format!("in the interrupt {by}, by which another CPU calls{end}"),
         CauseWord::Softirq => format!("in the soft interrupt {by}{end}"),
         CauseWord::PageFault => format!("in page faults{end}"),
         CauseWord::BlockedIo => format!("waiting for a disk{end}"),

@@ -82,7 +82,7 @@ impl Kind {
                 | CauseWord::IdleExit
                 | CauseWord::FairServer,
             ) => Kind::Wait,
-            Some(CauseWord::Irq | CauseWord::Softirq) => Kind::Interrupt,
+            Some(CauseWord::Irq | CauseWord::Ipi | CauseWord::Softirq) => Kind::Interrupt,
             Some(
                 CauseWord::Stopped
                 | CauseWord::Frozen

@@ -90,6 +90,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::KernelThread => format!("the waits for a CPU on which the kernel thread {by} ran"),
         CauseWord::Instrument => format!("the waits for a CPU that {by} of Tailbound had"),
         CauseWord::Irq => format!("the interrupt {by}"),
+        CauseWord::Ipi => format!("the calls from other CPUs ({by})"),
         CauseWord::Softirq => format!("the soft interrupt {by}"),
         CauseWord::PageFault => "the page faults".to_owned(),
         CauseWord::BlockedIo => "the waits for a disk".to_owned(),

@@ -85,6 +85,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         }
         CauseWord::WaitedForCpu | CauseWord::KernelThread | CauseWord::Instrument => format!("waited for {cpu}"),
         CauseWord::Irq => format!("interrupt {by} on {cpu}"),
+        CauseWord::Ipi => format!("call from another CPU ({by}) on {cpu}"),
         CauseWord::Softirq => format!("soft interrupt {by} on {cpu}"),
         CauseWord::PageFault => "page fault".to_owned(),
         CauseWord::BlockedIo if span.evidence == Some(Evidence::AtMost) => "waited for a disk or a lock".to_owned(),
