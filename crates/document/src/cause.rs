@@ -29,6 +29,9 @@ pub enum CauseWord {
     /// A thread slept inside a call of the driver until another thread of its process woke it, which held something
     /// that the call needs, for example a mutex.
     UserLock,
+    /// A thread slept inside a call of the driver until a packet woke another thread of its process, which woke this
+    /// thread: its reliable writer waited for an acknowledgement.
+    WriterThrottled,
     /// The process of an end was stopped, e.g. by SIGSTOP or a debugger.
     Stopped,
     /// The freezer of a control group stopped the process of an end.

@@ -50,6 +50,10 @@ pub(crate) enum Doing {
     Locked {
         by: i32,
     },
+    /// The thread slept inside its call to send until a packet woke the thread `by` of its process, which then woke it.
+    Throttled {
+        by: i32,
+    },
     /// The thread slept inside its call to send.
     SleptInCall(Option<SleepState>),
     /// The thread slept, and the message was not in the hands of a thread of the other end either.
@@ -110,6 +114,7 @@ pub(crate) fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<P
                 pieces.push(owned(piece(Doing::Waited { cpu, evidence, limited }), leg, threads));
             }
             What::Locked { by } => pieces.push(owned(piece(Doing::Locked { by }), leg, threads)),
+            What::Throttled { by } => pieces.push(owned(piece(Doing::Throttled { by }), leg, threads)),
             What::Slept(state) => {
                 pieces.extend(without_message(piece(Doing::Slept(state)), state, leg, timeline, threads))
             }
@@ -195,6 +200,7 @@ pub(crate) fn follow(
         is_of_an_end: &|tid| threads.is_of_an_end(tid),
         same_end: &|one, other| threads.are_of_one_end(one, other),
         outranks: &|one, other| threads.rank(one) > threads.rank(other),
+        awaits_acks: &|tid| threads.await_acks(tid),
     };
     thread.map(|thread| back(timeline, thread, span, call, &known)).unwrap_or_default()
 }
@@ -265,6 +271,7 @@ fn without_message(
                 What::Ran { cpu } => Doing::Ran { cpu },
                 What::Waited { cpu, evidence, limited } => Doing::Waited { cpu, evidence, limited },
                 What::Locked { by } => Doing::Locked { by },
+                What::Throttled { by } => Doing::Throttled { by },
                 What::Slept(state) => Doing::SleptInCall(state),
             };
             pieces.push(Piece { from_ns, to_ns, leg: leg.metric, end: caller, thread: stretch.thread, what });
@@ -278,6 +285,7 @@ fn without_message(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why::conduct::Conduct;
     use crate::why::other_clock::Pong;
     use tailbound_document::{Thread, ThreadReport};
     use tailbound_model::{CpuList, SwitchEvent, SwitchKind, SwitchScope, Switches};
@@ -356,7 +364,8 @@ mod tests {
             ..ThreadReport::default()
         };
         let tables = [table];
-        let threads = Threads::of(&tables, 0, &seen, &Pong::SameClock).that_poll(true);
+        let threads =
+            Threads::of(&tables, 0, &seen, &Pong::SameClock).of_conduct(Conduct { poll: true, ..Conduct::default() });
         let leg = Leg { metric: Metric::Out, end: "pong", from_ns: 0, to_ns, call: None, thread: Some(POLLER) };
         of_leg(&leg, &timeline, &threads).iter().map(|p| (p.from_ns, p.to_ns, p.thread, p.what)).collect()
     }

@@ -100,6 +100,12 @@ impl Hops {
         within.len().checked_sub(2).map(|other| within[other])
     }
 
+    /// Whether `thread` read a datagram of an end between two times.
+    pub fn has_read(&self, thread: i32, (from_ns, to_ns): (i64, i64)) -> bool {
+        let times = self.reads.get(&thread).map_or(&[][..], Vec::as_slice);
+        times.get(times.partition_point(|at| *at < from_ns)).is_some_and(|at| *at <= to_ns)
+    }
+
     /// Name of a device, and the kind of its queue discipline.
     pub fn device(&self, index: usize) -> Option<(&str, Option<&str>)> {
         let device = self.devices.get(index)?;

@@ -7,6 +7,7 @@
 
 mod away;
 mod carriers;
+mod conduct;
 mod course;
 mod delays;
 mod drops;
@@ -39,6 +40,7 @@ pub use other_clock::Machine;
 use crate::clocks::Clocks;
 use crate::parallel;
 use crate::pass_error::PassError;
+use crate::why::conduct::Conduct;
 use crate::why::drops::Drops;
 use crate::why::guest::Guest;
 use crate::why::kernels::Kernel;
@@ -50,7 +52,7 @@ use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
-use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
+use tailbound_model::{Attribution, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockBounds, Incident, Misses};
 
@@ -80,8 +82,8 @@ pub(crate) struct TrialFacts {
     seen: Result<Vec<Switches>, String>,
     /// The guests in which ends run, if their host was recorded.
     guests: Vec<Guest>,
-    /// Whether the threads that receive messages poll.
-    poll: bool,
+    /// How the ends send and receive.
+    conduct: Conduct,
     /// Kernels of the ping end, of the pong end, and of the host of the guests in which they run.
     kernels: [Kernel; 3],
 }
@@ -179,7 +181,7 @@ fn facts_of(
     };
     let recorded = seen.as_deref().unwrap_or_default();
     let guests = Guest::of(&record.manifest, trial, &pong, recorded);
-    let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
+    let conduct = Conduct::of(&record.manifest, trial, spec);
     let outer = recorded.iter().find_map(|s| s.host.as_ref()).map(|host| host.name.as_str());
     let is_watched = pong.is_followed() && guest::are_watched(&guests, outer.is_some());
     let kernels = kernels::of_trial(&record.manifest, trial, kernels, (outer, is_watched));
@@ -191,7 +193,7 @@ fn facts_of(
             guest.emulated(is)
         })
         .collect();
-    Ok(TrialFacts { trial, found, misses, pong, host_clock, read, rows: wanted.times, seen, guests, poll, kernels })
+    Ok(TrialFacts { trial, found, misses, pong, host_clock, read, rows: wanted.times, seen, guests, conduct, kernels })
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -242,7 +244,7 @@ impl TrialFacts {
     fn threads<'a>(&'a self, tables: &'a [ThreadReport], view: &'a View) -> Threads<'a> {
         let names = self.guests.iter().flat_map(|guest| &guest.names).map(|(tid, name)| (*tid, name.clone()));
         let threads = Threads::of(tables, self.trial, &view.seen, &self.pong).with_names(names.collect());
-        threads.that_poll(self.poll).of_kernels(self.kernels)
+        threads.of_conduct(self.conduct.clone()).of_kernels(self.kernels)
     }
 
     fn circumstances<'a>(

@@ -66,6 +66,7 @@ fn sent(leg: &Leg, way: &Way, timeline: &Timeline, threads: &Threads) -> Vec<Pie
             What::Ran { cpu } => Doing::Ran { cpu },
             What::Waited { cpu, evidence, limited } => Doing::Waited { cpu, evidence, limited },
             What::Locked { by } => Doing::Locked { by },
+            What::Throttled { by } => Doing::Throttled { by },
             What::Slept(state) if call.is_some_and(|call| call.thread == stretch.thread) => Doing::SleptInCall(state),
             What::Slept(state) => Doing::Slept(state),
         };

@@ -153,6 +153,10 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
             let (_, by) = known.threads.had_the_cpu(by);
             shares.push(whole(part, CauseWord::UserLock, None, Some(by), Evidence::Inferred));
         }
+        Doing::Throttled { by } => {
+            let (_, by) = known.threads.had_the_cpu(by);
+            shares.push(whole(part, CauseWord::WriterThrottled, None, Some(by), Evidence::Inferred));
+        }
         Doing::SleptInCall(Some(SleepState::PageFault))
         | Doing::SleptForMessage(Some(SleepState::PageFault))
         | Doing::Slept(Some(SleepState::PageFault))

@@ -1,6 +1,7 @@
 //! The threads of a trial: which belong to the ends, and who the other threads are.
 
 use crate::clocks::OWN;
+use crate::why::conduct::Conduct;
 use crate::why::kernels::Kernel;
 use crate::why::other_clock::{Machine, Pong, kernel_id};
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ pub(crate) struct Threads<'a> {
     cpus: BTreeMap<u32, Option<&'static str>>,
     /// Names of threads that say more than the kernel's.
     names: BTreeMap<i32, String>,
-    poll: bool,
+    conduct: Conduct,
     /// Kernels of the ping end, of the pong end, and of the host of the guests in which they run.
     kernels: [Kernel; 3],
 }
@@ -62,14 +63,20 @@ impl<'a> Threads<'a> {
         Threads { names, ..self }
     }
 
-    /// The same threads; `poll`: whether those that receive messages poll, and do not sleep until a message comes.
-    pub fn that_poll(self, poll: bool) -> Threads<'a> {
-        Threads { poll, ..self }
+    /// The same threads, of ends that send and receive in this way.
+    pub fn of_conduct(self, conduct: Conduct) -> Threads<'a> {
+        Threads { conduct, ..self }
     }
 
     /// Whether the threads that receive messages poll.
     pub fn poll(&self) -> bool {
-        self.poll
+        self.conduct.poll
+    }
+
+    /// Whether the writers in the process of this thread wait for acknowledgements.
+    pub fn await_acks(&self, tid: i32) -> bool {
+        let all = |ends: &[String]| !ends.is_empty() && ends.iter().all(|end| self.conduct.await_acks.contains(end));
+        self.ends.get(&tid).is_some_and(|(process, ..)| all(&process.ends))
     }
 
     /// The same threads, with what is known about the kernels of the ping end, of the pong end, and of the host of the guests in

@@ -22,6 +22,9 @@ pub(crate) enum What {
     /// The thread slept inside its send call until the thread `by` of its process woke it, which had not waited for a
     /// message itself: `by` held something that the call needs.
     Locked { by: i32 },
+    /// The thread slept inside its send call until a packet woke the thread `by` of its process, which had slept when this
+    /// thread fell asleep, and which woke this thread afterwards: the writer waited for an acknowledgement.
+    Throttled { by: i32 },
     /// The thread ran on the CPU `cpu` in the whole time span.
     Ran { cpu: u32 },
     /// The thread slept in the whole time span, in this state of the kernel, if the state was recorded; in a page fault
@@ -52,6 +55,8 @@ pub(crate) struct Known<'a> {
     pub same_end: &'a dyn Fn(i32, i32) -> bool,
     /// Whether the scheduler prefers the first thread to the second one.
     pub outranks: &'a dyn Fn(i32, i32) -> bool,
+    /// Whether the writers in the process of this thread wait for acknowledgements.
+    pub awaits_acks: &'a dyn Fn(i32) -> bool,
 }
 
 /// Largest number of runs of threads that are followed back from the end of a leg. Page faults or locks can interrupt a thread
@@ -67,7 +72,7 @@ pub(crate) fn back(
     call: Option<Call>,
     known: &Known,
 ) -> Vec<Stretch> {
-    let mut walk = Walk { timeline, begin, thread, way: Vec::new() };
+    let mut walk = Walk { timeline, begin, thread, throttle: None, way: Vec::new() };
     let mut at = end;
     for _ in 0..MOST_RUNS {
         let Some((came, cpu)) = timeline.running(walk.thread, at) else { break };
@@ -91,7 +96,7 @@ pub(crate) fn back(
                     None => walk.ready(left, came, cpu, known),
                 };
                 walk.push_wait((ready, came), cpu, evidence, (wake.and_then(|w| w.limit), known));
-                match walk.before(left, ready, wake.filter(|_| !faulted), call, known) {
+                match walk.before((left, ready), state, wake.filter(|_| !faulted), call, known) {
                     Some(at) => at,
                     None => {
                         walk.push(left, ready, What::Slept(state));
@@ -116,7 +121,21 @@ struct Walk<'a> {
     begin: i64,
     /// The thread that is followed now.
     thread: i32,
+    /// A sender that waited for an acknowledgement, while the thread that woke it is followed.
+    throttle: Option<Throttle>,
     way: Vec<Stretch>,
+}
+
+/// A wait of a writer for an acknowledgement.
+#[derive(Debug, Clone, Copy)]
+struct Throttle {
+    sender: i32,
+    /// Time at which the sender fell asleep, ns.
+    from_ns: i64,
+    /// The thread of the sender's process that woke the sender.
+    waker: i32,
+    /// Time at which a packet woke the waker, ns.
+    packet_ns: i64,
 }
 
 impl Walk<'_> {
@@ -174,8 +193,21 @@ impl Walk<'_> {
     }
 
     /// The time from which the way goes on before a sleep from `left` to `ready`; `None` if it ends with this sleep.
-    fn before(&mut self, left: i64, ready: i64, wake: Option<Wake>, call: Option<Call>, known: &Known) -> Option<i64> {
+    fn before(
+        &mut self,
+        (left, ready): (i64, i64),
+        state: Option<SleepState>,
+        wake: Option<Wake>,
+        call: Option<Call>,
+        known: &Known,
+    ) -> Option<i64> {
         let wake = wake?;
+        let throttle = self.throttle.take();
+        if let Some(throttle) = throttle.filter(|t| t.waker == self.thread && t.packet_ns == wake.at_ns) {
+            self.thread = throttle.sender;
+            self.push(throttle.from_ns, ready, What::Throttled { by: throttle.waker });
+            return Some(throttle.from_ns);
+        }
         let by = wake.by.filter(|by| *by != self.thread && (known.is_of_an_end)(*by))?;
         let in_call = call.is_some_and(|c| c.thread == self.thread && c.begun_ns < ready && ready <= c.ended_ns);
         if in_call && (known.same_end)(by, self.thread) && held(self.timeline, by, wake.at_ns, known) {
@@ -183,6 +215,13 @@ impl Walk<'_> {
             return Some(left);
         }
         self.timeline.running(by, wake.at_ns)?;
+        // What kept the waker from its CPU comes first: the sender is followed from the time of the packet on.
+        if in_call && state == Some(SleepState::Interruptible) && (known.awaits_acks)(self.thread) {
+            let same = (known.same_end)(by, self.thread);
+            let packet_ns = woken_by_packet(self.timeline, by, wake.at_ns, left).filter(|_| same);
+            let throttle = |packet_ns| Throttle { sender: self.thread, from_ns: left, waker: by, packet_ns };
+            self.throttle = packet_ns.map(throttle);
+        }
         self.thread = by;
         Some(wake.at_ns)
     }
@@ -202,6 +241,27 @@ fn held(timeline: &Timeline, holder: i32, mut at: i64, known: &Known) -> bool {
         }
     }
     false
+}
+
+/// The time at which a packet woke `waker`, which runs at the time `woke_ns`, if it had slept since a time before `since`, was
+/// woken after `since`, has read a datagram, and has not slept again: it waited for the packet and held nothing at the time
+/// `since`. A thread that had waited for room in the buffer of its socket could hold something.
+fn woken_by_packet(timeline: &Timeline, waker: i32, woke_ns: i64, since: i64) -> Option<i64> {
+    let mut at = woke_ns;
+    for _ in 0..MOST_RUNS {
+        let (came, _) = timeline.running(waker, at)?;
+        match timeline.left(waker, came) {
+            (left, Left::Ready(_)) => at = left,
+            (left, Left::Asleep(None | Some(SleepState::Interruptible))) => {
+                let slept = left < since && !timeline.in_page_fault(waker, left);
+                let wake = timeline.woken(waker, left, came).filter(|_| slept && timeline.sees_packets())?;
+                let has_read = timeline.hops.has_read(waker, (wake.at_ns, woke_ns));
+                return (wake.packet && since < wake.at_ns && has_read).then_some(wake.at_ns);
+            }
+            (_, Left::Asleep(_)) => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -155,6 +155,11 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::BlockedIo => format!("{who} waited for a disk"),
         CauseWord::KernelLock => format!("{who} slept in the kernel (waiting for a lock, not for a disk)"),
         CauseWord::UserLock => format!("{who} slept in the driver's call to send until {} woke it", by()),
+        CauseWord::WriterThrottled => format!(
+            "{who} slept in the driver's call to send until a packet woke {}, which woke {thread}: the writer waited for an \
+             acknowledgement",
+            by()
+        ),
         // The hypervisor of a guest.
         CauseWord::Stopped if entry.by.is_some() => format!("{} was stopped (SIGSTOP, or a debugger)", by()),
         CauseWord::Frozen if entry.by.is_some() => format!("the freezer of a control group had stopped {}", by()),

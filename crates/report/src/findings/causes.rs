@@ -129,6 +129,9 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::BlockedIo => format!("waiting for a disk{end}"),
         CauseWord::KernelLock => format!("asleep in the kernel, waiting for a lock and not for a disk{end}"),
         CauseWord::UserLock => format!("asleep in the driver's call to send until {by} ended the wait{end}"),
+        CauseWord::WriterThrottled => {
+            format!("asleep in the driver's call to send, waiting for an acknowledgement{end}")
+        }
         CauseWord::Stopped => format!("stopped by a signal or a debugger{end}"),
         CauseWord::Frozen => format!("stopped by the freezer of a control group{end}"),
         CauseWord::CpuQuota => format!("stopped by a CPU quota{end}"),

@@ -96,6 +96,7 @@ impl Kind {
                 | CauseWord::BlockedIo
                 | CauseWord::KernelLock
                 | CauseWord::UserLock
+                | CauseWord::WriterThrottled
                 | CauseWord::DriverCall,
             ) => Kind::Sleep,
             Some(CauseWord::OwnWork) => Kind::Work,

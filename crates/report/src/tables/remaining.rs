@@ -96,6 +96,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::BlockedIo => "the waits for a disk".to_owned(),
         CauseWord::KernelLock => "the waits for a lock in the kernel".to_owned(),
         CauseWord::UserLock => format!("the waits for {by} in the driver's call to send"),
+        CauseWord::WriterThrottled => "the waits of the writer for acknowledgements".to_owned(),
         CauseWord::Stopped => "the stops of a process by a signal or a debugger".to_owned(),
         CauseWord::Frozen => "the stops by the freezer of a control group".to_owned(),
         CauseWord::CpuQuota => "the stops by a CPU quota".to_owned(),

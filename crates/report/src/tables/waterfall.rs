@@ -92,6 +92,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::BlockedIo => "waited for a disk".to_owned(),
         CauseWord::KernelLock => "lock in the kernel".to_owned(),
         CauseWord::UserLock => format!("waited for {by}"),
+        CauseWord::WriterThrottled => "waited for an acknowledgement".to_owned(),
         CauseWord::Stopped => "process was stopped".to_owned(),
         CauseWord::Frozen => "process was frozen".to_owned(),
         CauseWord::CpuQuota => "CPU quota used up".to_owned(),

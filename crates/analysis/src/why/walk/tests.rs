@@ -2,12 +2,15 @@
 
 use super::*;
 use crate::why::timeline::UNKNOWN;
-use tailbound_model::{Attribution, CpuList, RecordedBy, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches};
+use tailbound_model::{
+    Attribution, CpuList, Packets, RecordedBy, Recorder, SocketRead, SwitchEvent, SwitchKind, SwitchScope, Switches,
+};
 
 const KNOWN: Known = Known {
     is_of_an_end: &|tid| tid == SENDER || tid == TAKER || tid == KEEPER,
     same_end: &|one, other| (one == KEEPER || one == TAKER) && (other == KEEPER || other == TAKER),
     outranks: &|_, _| false,
+    awaits_acks: &|_| false,
 };
 const SENDER: i32 = 10;
 /// Another thread of the taker's process.
@@ -28,11 +31,15 @@ fn seen(wakes: bool, events: &[SwitchEvent]) -> Timeline {
 }
 
 fn seen_in(wakes: bool, window: (i64, i64), events: &[SwitchEvent]) -> Timeline {
+    seen_with(wakes, window, events, None)
+}
+
+fn seen_with(wakes: bool, window: (i64, i64), events: &[SwitchEvent], packets: Option<Packets>) -> Timeline {
     let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
     let recorder =
         Recorder { level: Attribution::Machine, by: RecordedBy::Bpf, instead: None, cost: None, others: Vec::new() };
     let (windows, events) = (vec![window], events.to_vec());
-    let seen = Switches { scope, wakes, windows, events, recorder: Some(recorder), ..Switches::default() };
+    let seen = Switches { scope, wakes, windows, events, recorder: Some(recorder), packets, ..Switches::default() };
     Timeline::of(&[seen], window)
 }
 
@@ -141,6 +148,72 @@ fn a_thread_that_was_not_woken_for_a_message_held_a_lock() {
     assert_eq!(locked(woken(KEEPER, 640, HOG, (false, false)), 150)[2].0, KEEPER);
     // The thread did not sleep in its call.
     assert_eq!(locked(woken(KEEPER, 640, 0, (true, false)), 750)[2].0, KEEPER);
+}
+
+/// What the taker, which sleeps in its send call from 200 to 700, and another thread of its process, which wakes it, did
+/// before. `keeper`: the time at which the other thread falls asleep, its wake-up, and the time at which it reads a datagram.
+fn throttled(
+    awaits_acks: &dyn Fn(i32) -> bool,
+    (asleep_ns, keeper, read_ns): (i64, SwitchEvent, i64),
+    call_begins: i64,
+) -> Vec<(i32, What, i64, i64)> {
+    let state = Some(SleepState::Interruptible);
+    let asleep = SwitchKind::Switch { out: TAKER, into: 0, preempted: false, state, limit: None };
+    let mut events = vec![
+        switch(asleep_ns, 0, KEEPER, 0, false),
+        SwitchEvent { at_ns: 200, cpu: 1, what: asleep },
+        keeper,
+        switch(650, 0, 0, KEEPER, false),
+        // Preempted while it handles the packet.
+        switch(660, 0, KEEPER, HOG, true),
+        switch(690, 0, HOG, KEEPER, false),
+        woken(TAKER, 700, KEEPER, (false, false)),
+        switch(710, 1, 0, TAKER, false),
+    ];
+    events.sort_by_key(|e| e.at_ns);
+    let call = Call { begun_ns: call_begins, ended_ns: 800, thread: TAKER };
+    let reads = vec![SocketRead { at_ns: read_ns, thread: KEEPER, port: 7400 }];
+    let timeline = seen_with(true, (0, 1000), &events, Some(Packets { reads, ..Packets::default() }));
+    let way = back(&timeline, TAKER, (100, 900), Some(call), &Known { awaits_acks, ..KNOWN });
+    way.iter().map(|s| (s.thread, s.what, s.begin_ns, s.end_ns)).collect()
+}
+
+#[test]
+fn a_writer_waits_for_an_acknowledgement_until_a_packet_wakes_the_thread_that_wakes_it() {
+    let packet = woken(KEEPER, 600, 0, (true, true));
+    let before = [
+        (TAKER, What::Ran { cpu: 1 }, 710, 900),
+        (TAKER, waited(1, Evidence::Seen), 700, 710),
+        (KEEPER, What::Ran { cpu: 0 }, 690, 700),
+        (KEEPER, waited(0, Evidence::Seen), 660, 690),
+        (KEEPER, What::Ran { cpu: 0 }, 650, 660),
+        (KEEPER, waited(0, Evidence::Seen), 600, 650),
+    ];
+    let then = [(TAKER, What::Throttled { by: KEEPER }, 200, 600), (TAKER, What::Ran { cpu: 1 }, 100, 200)];
+    assert_eq!(throttled(&|tid| tid == TAKER, (150, packet, 655), 180), [&before[..], &then].concat());
+    // The writer does not wait for acknowledgements, or the thread did not sleep in its call.
+    let slept = (KEEPER, What::Slept(None), 150, 600);
+    assert_eq!(throttled(&|_| false, (150, packet, 655), 180)[6..], [slept]);
+    assert_eq!(throttled(&|_| true, (150, packet, 655), 750)[6..], [slept]);
+}
+
+#[test]
+fn a_thread_that_was_awake_when_a_sender_fell_asleep_can_have_held_a_lock() {
+    let is_throttled = |asleep_ns, keeper, read_ns| {
+        let way = throttled(&|_| true, (asleep_ns, keeper, read_ns), 180);
+        way.iter().any(|(_, what, ..)| matches!(what, What::Throttled { .. }))
+    };
+    let packet = |at_ns| woken(KEEPER, at_ns, 0, (true, true));
+    assert!(is_throttled(150, packet(600), 655));
+    // It ran, or waited for its CPU.
+    assert!(!is_throttled(300, packet(600), 655));
+    assert!(!is_throttled(150, packet(190), 655));
+    // It read no datagram before it woke the sender: it can have waited for room in the buffer of its socket.
+    assert!(!is_throttled(150, packet(600), 705));
+    assert!(!is_throttled(150, packet(600), 140));
+    // A timer, or a thread, woke it.
+    assert!(!is_throttled(150, woken(KEEPER, 600, 0, (true, false)), 655));
+    assert!(!is_throttled(150, woken(KEEPER, 600, SENDER, (false, false)), 655));
 }
 
 #[test]

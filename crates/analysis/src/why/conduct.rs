@@ -1,0 +1,51 @@
+//! How the ends of a trial wait for messages, due times and acknowledgements: facts of the plan and of the drivers that the
+//! recorded events do not show.
+
+use std::collections::{BTreeMap, BTreeSet};
+use tailbound_model::{ReceiveMode, TrialSpec};
+use tailbound_record::Manifest;
+
+/// How the ends of a trial send and receive.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conduct {
+    /// Whether the threads that receive messages poll, and do not sleep until a message comes.
+    pub poll: bool,
+    /// Names of the ends whose writers wait for acknowledgements.
+    pub await_acks: BTreeSet<String>,
+}
+
+impl Conduct {
+    /// How the ends of the trial of the condition `spec` send and receive.
+    pub fn of(manifest: &Manifest, trial: usize, spec: Option<&TrialSpec>) -> Conduct {
+        let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
+        let done = manifest.trials.iter().find(|done| done.id == trial);
+        let ends = done.into_iter().flat_map(|done| &done.ends);
+        let await_acks = ends.filter(|(_, end)| awaits_acks(&end.qos)).map(|(name, _)| name.clone()).collect();
+        Conduct { poll, await_acks }
+    }
+}
+
+/// Whether a writer with these QoS settings, as its driver reported them, waits for acknowledgements: writers with another
+/// history discard old messages in place of waiting.
+fn awaits_acks(qos: &BTreeMap<String, String>) -> bool {
+    let is = |policy: &str, value: &str| qos.get(policy).is_some_and(|found| found == value);
+    is("reliability", "reliable") && is("history", "keep-all")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_reliable_writer_that_keeps_all_messages_waits_for_acknowledgements() {
+        let with = |policies: &[(&str, &str)]| {
+            awaits_acks(&policies.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+        };
+        assert!(with(&[("reliability", "reliable"), ("history", "keep-all")]));
+        assert!(!with(&[("reliability", "best-effort"), ("history", "keep-all")]));
+        assert!(!with(&[("reliability", "reliable"), ("history", "keep-last")]));
+        assert!(!with(&[("reliability", "writer reliable, reader best-effort"), ("history", "keep-all")]));
+        // The driver reports no QoS.
+        assert!(!with(&[]));
+    }
+}
