@@ -47,6 +47,8 @@ pub enum CauseWord {
     /// A thread was ready to run, and its CPU was idle: the CPU had to leave an idle state first, and in a virtual machine
     /// the hypervisor had to run it.
     IdleExit,
+    /// The sender slept although its message was due, because the interrupt of its timer came late.
+    TimerLate,
     /// The hypervisor ran something else on a virtual CPU.
     Steal,
     /// The message waited in the queue discipline of a device, which held it back or had other packets before it.

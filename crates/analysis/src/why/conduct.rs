@@ -2,7 +2,7 @@
 //! recorded events do not show.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tailbound_model::{ReceiveMode, TrialSpec};
+use tailbound_model::{Measure, ReceiveMode, TrialSpec};
 use tailbound_record::Manifest;
 
 /// How the ends of a trial send and receive.
@@ -10,6 +10,8 @@ use tailbound_record::Manifest;
 pub(crate) struct Conduct {
     /// Whether the threads that receive messages poll, and do not sleep until a message comes.
     pub poll: bool,
+    /// Whether the sender sleeps by a timer of its own until a message is due.
+    pub sleep_until_due: bool,
     /// Names of the ends whose writers wait for acknowledgements.
     pub await_acks: BTreeSet<String>,
 }
@@ -18,10 +20,15 @@ impl Conduct {
     /// How the ends of the trial of the condition `spec` send and receive.
     pub fn of(manifest: &Manifest, trial: usize, spec: Option<&TrialSpec>) -> Conduct {
         let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
+        // An executor waits by a function of the driver, which may set its timer in a coarser unit.
+        let by_own_timer = |spec: &TrialSpec| {
+            matches!(spec.measure, Measure::PingPong(_)) && spec.measure.receive() != ReceiveMode::Executor
+        };
+        let sleep_until_due = spec.is_some_and(by_own_timer);
         let done = manifest.trials.iter().find(|done| done.id == trial);
         let ends = done.into_iter().flat_map(|done| &done.ends);
         let await_acks = ends.filter(|(_, end)| awaits_acks(&end.qos)).map(|(name, _)| name.clone()).collect();
-        Conduct { poll, await_acks }
+        Conduct { poll, sleep_until_due, await_acks }
     }
 }
 

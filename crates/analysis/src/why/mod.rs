@@ -28,6 +28,7 @@ mod steal;
 mod sums;
 mod threads;
 mod timeline;
+mod timers;
 mod waits;
 mod walk;
 mod waterfall;

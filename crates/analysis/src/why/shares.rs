@@ -9,6 +9,7 @@ use crate::why::share::{Circumstances, Key, Share, key, whole};
 use crate::why::steal::divided;
 use crate::why::threads::Threads;
 use crate::why::timeline::{Idle, Timeline};
+use crate::why::timers;
 use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
 use crate::why::way::{Place, Step};
@@ -19,12 +20,17 @@ use tailbound_model::SleepState;
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let mut shares = Vec::new();
     let mut at = piece.from_ns;
-    for (kept, found) in kept(piece, timeline, known) {
+    let all = kept(piece, timeline, known);
+    let is_kept = !all.is_empty();
+    for (kept, found) in all {
         shares.extend(of_ends(&Piece { from_ns: at, to_ns: kept.from_ns, ..*piece }, timeline, known));
         shares.extend(found);
         at = kept.to_ns;
     }
     shares.extend(of_ends(&Piece { from_ns: at, ..*piece }, timeline, known));
+    if shares.is_empty() && !is_kept {
+        shares.extend(timers::late(piece, timeline, known));
+    }
     shares
 }
 

@@ -73,6 +73,17 @@ impl<'a> Threads<'a> {
         self.conduct.poll
     }
 
+    /// Whether the sender sleeps by a timer of its own until a message is due.
+    pub fn sleep_until_due(&self) -> bool {
+        self.conduct.sleep_until_due
+    }
+
+    /// Time by which the kernel may delay the timers of a thread of an end, ns; `None` if it is not known.
+    pub fn timer_slack_ns(&self, tid: i32) -> Option<i64> {
+        let (_, thread, _) = self.ends.get(&tid)?;
+        thread.timer_slack_ns.and_then(|ns| i64::try_from(ns).ok())
+    }
+
     /// Whether the writers in the process of this thread wait for acknowledgements.
     pub fn await_acks(&self, tid: i32) -> bool {
         let all = |ends: &[String]| !ends.is_empty() && ends.iter().all(|end| self.conduct.await_acks.contains(end));

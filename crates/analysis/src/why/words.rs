@@ -172,6 +172,10 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
             format!("{who} waited for {cpu}, which the fair server of the kernel gave to {}", by())
         }
         CauseWord::IdleExit => format!("{who} was ready, and {cpu} was idle until it ran {thread}"),
+        CauseWord::TimerLate => format!(
+            "the timer of {who} was late: its interrupt came to {cpu} after the message was due (because of an idle state, a \
+             hypervisor, or disabled interrupts)"
+        ),
         CauseWord::Steal => format!("the hypervisor had {cpu}"),
         CauseWord::OwnWork => format!("{who} ran on {cpu}"),
         CauseWord::Network => {

@@ -145,6 +145,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::SocketQueue => format!("in a socket, behind other datagrams{end}"),
         CauseWord::FairServer => format!("waiting for a CPU that the fair server of the kernel gave to {by}{end}"),
         CauseWord::IdleExit => format!("until an idle CPU ran the thread{end}"),
+        CauseWord::TimerLate => format!("asleep until a late timer ended the sleep{end}"),
         CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
         CauseWord::OwnWork => format!("in the threads of the measured program{end}"),
         CauseWord::Network => {

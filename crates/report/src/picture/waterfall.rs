@@ -80,6 +80,7 @@ impl Kind {
                 | CauseWord::KernelThread
                 | CauseWord::Instrument
                 | CauseWord::IdleExit
+                | CauseWord::TimerLate
                 | CauseWord::FairServer,
             ) => Kind::Wait,
             Some(CauseWord::Irq | CauseWord::Ipi | CauseWord::Softirq) => Kind::Interrupt,

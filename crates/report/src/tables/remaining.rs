@@ -110,6 +110,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::SocketQueue => "the waits in a socket behind other datagrams".to_owned(),
         CauseWord::FairServer => format!("the waits for a CPU that the fair server gave to {by}"),
         CauseWord::IdleExit => "the waits for an idle CPU".to_owned(),
+        CauseWord::TimerLate => "the lateness of the sender's timers".to_owned(),
         CauseWord::Steal => "the time in which the hypervisor had the CPU".to_owned(),
         CauseWord::OwnWork => "the run time of the measured program".to_owned(),
         CauseWord::Network => "the time in which no thread of an end had the message".to_owned(),

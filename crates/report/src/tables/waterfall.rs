@@ -106,6 +106,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::SocketQueue => "read other datagrams".to_owned(),
         CauseWord::FairServer => format!("fair server ran {by}"),
         CauseWord::IdleExit => format!("{cpu} left idle"),
+        CauseWord::TimerLate => format!("timer on {cpu} was late"),
         CauseWord::Steal => "hypervisor had the CPU".to_owned(),
         CauseWord::OwnWork => format!("ran on {cpu}"),
         CauseWord::Network => "with no thread".to_owned(),
