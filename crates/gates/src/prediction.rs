@@ -26,17 +26,7 @@ pub struct Prediction {
 /// The waits of `frame` for these windows of its class.
 pub fn predict(windows: &Windows, frame: Frame) -> Prediction {
     let cycle_ns = windows.cycle_ns;
-    // First and last time of each window at which the frame may be sent.
-    let need_ps = frame.wire_ps();
-    let admissible = |&(open_ns, close_ns): &(u64, u64)| {
-        // A gate that never closes lets every frame pass.
-        let last_ns = match close_ns - open_ns == cycle_ns {
-            true => u128::from(close_ns) - 1,
-            false => (u128::from(close_ns) * 1_000).checked_sub(need_ps)? / 1_000,
-        };
-        u64::try_from(last_ns).ok().filter(|last_ns| *last_ns >= open_ns).map(|last_ns| (open_ns, last_ns))
-    };
-    let starts: Vec<(u64, u64)> = windows.open.iter().filter_map(admissible).collect();
+    let starts = windows.starts(frame);
     let Some(&(first_ns, _)) = starts.first() else {
         let none = None;
         return Prediction {
@@ -65,6 +55,33 @@ pub fn predict(windows: &Windows, frame: Frame) -> Prediction {
         worst_arrival_ns: Some(worst.1),
         mean_wait_ns: Some(sum / cycle_ns as f64),
         share_without_wait: Some(without as f64 / cycle_ns as f64),
+    }
+}
+
+impl Windows {
+    /// First and last time of each window at which the frame may be sent, ns after the begin of a cycle, in the order of time.
+    fn starts(&self, frame: Frame) -> Vec<(u64, u64)> {
+        let need_ps = frame.wire_ps();
+        let admissible = |&(open_ns, close_ns): &(u64, u64)| {
+            // A gate that never closes lets every frame pass.
+            let last_ns = match close_ns - open_ns == self.cycle_ns {
+                true => u128::from(close_ns) - 1,
+                false => (u128::from(close_ns) * 1_000).checked_sub(need_ps)? / 1_000,
+            };
+            u64::try_from(last_ns).ok().filter(|last_ns| *last_ns >= open_ns).map(|last_ns| (open_ns, last_ns))
+        };
+        self.open.iter().filter_map(admissible).collect()
+    }
+
+    /// Time for which a frame waits that is ready `phase_ns` after the begin of a cycle, ns; `None` if it fits into no window.
+    pub fn wait_ns(&self, phase_ns: u64, frame: Frame) -> Option<u64> {
+        let starts = self.starts(frame);
+        let phase_ns = phase_ns % self.cycle_ns;
+        // The last window of the cycle before may end in this one.
+        let of_cycle = |before: u64| starts.iter().map(move |(first, last)| (first + before, last + before));
+        let ready_ns = phase_ns + self.cycle_ns;
+        let mut all = of_cycle(0).chain(of_cycle(self.cycle_ns)).chain(of_cycle(2 * self.cycle_ns));
+        all.find(|(_, last_ns)| ready_ns <= *last_ns).map(|(first_ns, _)| first_ns.saturating_sub(ready_ns))
     }
 }
 

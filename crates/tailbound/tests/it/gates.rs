@@ -67,3 +67,55 @@ fn wrong_input_is_said_with_its_place() {
     assert!(predicted(&two, "--class 0 --device eth1").is_ok());
     insta::assert_snapshot!(said.join("\n"));
 }
+
+/// The gates of the ping end of a study, with these entries and this further text.
+fn study(bench: &Bench, entries: &str, rest: &str) {
+    let text = format!(
+        "study: s\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 10 }} }}\nrate: 1006 us\npath: veth\nplace: netns\n{rest}ends:\n  \
+         ping:\n    gates:\n      classes: [{{ name: stream, priorities: [7] }}, {{ name: ptp, priorities: [5] }}, {{ name: rest }}]\n      \
+         entries: {entries}\n"
+    );
+    fs::write(bench.path("s.yaml"), text).unwrap();
+}
+
+fn said_by(bench: &Bench, arguments: &[&str]) -> String {
+    let output = bench.tailbound().arg("gates").args(arguments).output().unwrap();
+    let (code, text) = exit_and_stderr(&output);
+    format!("exit {code}\n{}{text}", String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn the_gates_of_a_study_are_checked_before_a_run() {
+    let bench = Bench::new();
+    let udp = "driver: { udp: { priority: 7 } }\n";
+    let whole = "[{ open: [stream, ptp], for: 101 us }, { open: [rest], for: 402 us }]";
+    let mut said = Vec::new();
+    let cases = [
+        (whole, udp.to_owned(), "      cycle: 503 us\n"),
+        (whole, udp.to_owned(), "      cycle: 600 us\n"),
+        ("[{ open: [stream], for: 1 us }, { open: [rest], for: 502 us }]", format!("{udp}payload: 1400 B\n"), ""),
+        ("[{ open: [rest], for: 503 us }]", udp.to_owned(), "      cycle: 400 us\n"),
+    ];
+    for (entries, rest, more) in cases {
+        study(&bench, &format!("{entries}\n{more}"), &rest);
+        said.push(said_by(&bench, &["check", "s.yaml"]));
+    }
+    fs::write(bench.path("s.yaml"), "study: s\nmeasure: { ping-pong: { slots: 10 } }\ndriver: udp\n").unwrap();
+    said.push(said_by(&bench, &["check", "s.yaml"]));
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn waits_are_predicted_from_a_study() {
+    let bench = Bench::new();
+    study(&bench, "[{ open: [stream, ptp], for: 101 us }, { open: [rest], for: 402 us }]", "driver: udp\n");
+    let frame = ["--bytes", "126", "--speed", "1Gbps"];
+    let said = |arguments: &[&str]| said_by(&bench, &[&["predict", "s.yaml"], &frame[..], arguments].concat());
+    let all = [
+        said(&["--class", "stream", "--format", "json"]),
+        said(&["--class", "2"]),
+        said(&["--class", "best"]),
+        said(&["--class", "stream", "--device", "pong"]),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
