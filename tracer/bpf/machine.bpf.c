@@ -29,6 +29,7 @@ struct sched_rt_entity {
 } RELOCATED;
 struct sched_dl_entity {
   unsigned dl_throttled : 1;
+  unsigned dl_yielded : 1;
 } RELOCATED;
 struct task_struct {
   struct thread_info thread_info;
@@ -189,7 +190,10 @@ INLINE u64 begin_on(u32 cpu) { return is_watched(cpu) ? now_ns() : 1; }
 // run time, or the thread has used up its run time of this period. Writes the address of the kernel's number that is above
 // 0 as long as the limit holds; none for a run time of the thread itself, which is a single bit.
 INLINE u8 throttled(struct task_struct *task, u64 *at) {
-  if (task->policy == SCHED_DEADLINE) return BIT(task, dl.dl_throttled) ? DEADLINE_THROTTLED : UNKNOWN;
+  if (task->policy == SCHED_DEADLINE) {
+    // A thread that yields waits for its next period too, although it has run time left.
+    return BIT(task, dl.dl_throttled) && !BIT(task, dl.dl_yielded) ? DEADLINE_THROTTLED : UNKNOWN;
+  }
   if (task->policy == SCHED_FIFO || task->policy == SCHED_RR) {
     if (!__builtin_preserve_field_info(task->rt.rt_rq, 2)) return UNKNOWN;
     struct rt_rq *queue = task->rt.rt_rq;

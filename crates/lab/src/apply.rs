@@ -75,7 +75,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             };
             converse(rooms.get(at.room)?, job)?.wait().await?
         }
-        Step::Gates { at, gates } => gates::put(rooms.get(at.room)?, at.name, &gates).await,
+        Step::Gates { at, gates } => gates::put(rooms.get(at.room)?, at.name, &gates, &rooms.second_ns).await,
         Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {
             let job = move |handle: Handle| async move {

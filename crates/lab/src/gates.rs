@@ -7,6 +7,7 @@ use crate::qdisc::{self, Found, attributes, push};
 use nix::time::{ClockId, clock_gettime};
 use rtnetlink::Handle;
 use std::io;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tailbound_model::{GateEntry, GatesFact, GatesSpec, Nanos, Problem};
 
@@ -33,19 +34,23 @@ const ENTRY_INTERVAL: u16 = 4;
 const STAB_BASE: u16 = 1;
 
 /// Gives an interface these gates, waits until they are in force, and compares them with what the kernel reports.
-pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec) -> io::Result<()> {
+///
+/// `second_ns` is the whole second of CLOCK_TAI to which the begins of all schedules of a lab refer, so that their phases fit
+/// together; it is chosen with the first one.
+pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, second_ns: &OnceLock<i64>) -> io::Result<()> {
     let now_ns = now_ns(ClockId::CLOCK_TAI)?;
-    // The schedule begins after a whole second that is still to come when the kernel gets it.
-    let base_ns = (now_ns / SECOND_NS + 1) * SECOND_NS + gates.base.0;
-    let base_ns = if base_ns - now_ns < SECOND_NS / 10 { base_ns + SECOND_NS } else { base_ns };
+    // A second that is still to come when the kernel gets the first schedule.
+    let base_ns = second_ns.get_or_init(|| ((now_ns + SECOND_NS / 10) / SECOND_NS + 1) * SECOND_NS) + gates.base.0;
     let (options, of_job) = (options(gates, base_ns), name.clone());
     let job = move |handle: Handle| async move {
         let index = index(&handle, &of_job).await?;
         qdisc::add(handle, index, KIND, options, Some(size_table())).await
     };
     converse(netns, job)?.wait().await??;
-    tokio::time::sleep(Duration::from_nanos((base_ns - now_ns).unsigned_abs())).await;
-    let end = Instant::now() + BEGINS_WITHIN;
+    tokio::time::sleep(Duration::from_nanos((base_ns - now_ns).max(0).unsigned_abs())).await;
+    // A schedule whose begin is over begins with its next cycle.
+    let cycle = gates.cycle.map_or_else(|| gates.entries.iter().map(|entry| entry.time.0).sum(), |cycle| cycle.0);
+    let end = Instant::now() + BEGINS_WITHIN + Duration::from_nanos(cycle.unsigned_abs());
     let found = loop {
         match read(netns, name.clone()).await? {
             Some((found, false)) => break found,
@@ -61,7 +66,28 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec) -> io::R
     if found == asked {
         return Ok(());
     }
-    Err(io::Error::other(format!("the kernel set the gates {found:?} instead of the requested {asked:?}")))
+    Err(io::Error::other(format!("the kernel set other gates: {}", difference(&asked, &found))))
+}
+
+/// What differs between the gates that were asked for and those that the kernel reports.
+fn difference(asked: &GatesFact, found: &GatesFact) -> String {
+    let entries = |all: &[GateEntry]| {
+        let text = all.iter().map(|entry| format!("{:x} {}", entry.open, entry.time));
+        text.collect::<Vec<_>>().join(", ")
+    };
+    let of = |fact: &GatesFact| {
+        [
+            ("classes of the priorities", format!("{:?}", fact.class_of_priority)),
+            ("entries", entries(&fact.entries)),
+            ("cycle", Nanos(fact.cycle_ns).to_string()),
+            ("begin", format!("{} ns", fact.base_ns)),
+            ("clock", fact.clock.to_string()),
+            ("size table", format!("{} bytes", fact.overhead_bytes)),
+        ]
+    };
+    let differing = of(asked).into_iter().zip(of(found)).filter(|(asked, found)| asked != found);
+    let texts = differing.map(|((what, asked), (_, found))| format!("{what} {found} instead of {asked}"));
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 /// The gates of an interface, and whether their schedule has not begun yet; `None` if the interface has none.

@@ -6,6 +6,7 @@ use crate::failure::failed;
 use crate::netns::{NetNs, processes_in};
 use crate::step::{Room, Step};
 use std::io;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
 use tailbound_model::Undo;
@@ -15,21 +16,25 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 
 /// The network namespaces that a lab has made or opened, each with its purpose.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms(Vec<(Room, NetNs)>);
+pub(crate) struct Rooms {
+    all: Vec<(Room, NetNs)>,
+    /// Whole second of CLOCK_TAI to which the gate schedules of the lab refer, ns; not set before the first schedule.
+    pub second_ns: OnceLock<i64>,
+}
 
 impl Rooms {
     pub fn add(&mut self, room: Room, netns: NetNs) {
-        self.0.push((room, netns));
+        self.all.push((room, netns));
     }
 
     pub fn get(&self, room: Room) -> io::Result<&NetNs> {
-        let found = self.0.iter().find(|(r, _)| *r == room);
+        let found = self.all.iter().find(|(r, _)| *r == room);
         found.map(|(_, netns)| netns).ok_or_else(|| io::Error::other("the namespace was not made"))
     }
 
     /// Returns all network namespaces of the lab, the namespace that was made last first.
     pub fn take_all(self) -> impl Iterator<Item = (Room, NetNs)> {
-        self.0.into_iter().rev()
+        self.all.into_iter().rev()
     }
 }
 

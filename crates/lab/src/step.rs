@@ -147,7 +147,8 @@ impl Shape {
         if self.bridged {
             rooms.push(Room::Bridge);
         }
-        let queues = |end: usize| self.gates.get(&end).map_or(1, GatesSpec::queues);
+        // The queue discipline of gates wants more than one queue.
+        let queues = |end: usize| self.gates.get(&end).map_or(1, |gates| gates.queues().max(2));
         let mut steps = Vec::new();
         for room in &rooms {
             steps.push(if self.is_given(*room) { Step::Given(*room) } else { Step::Namespace(*room) });

@@ -7,8 +7,9 @@ use crate::incidents::{Message, is_next_ordinary};
 use tailbound_model::SenderRow;
 use tailbound_stats::{Histogram, IncidentFinder, LateRule, Quantile};
 
-/// Number of messages after which the rule by which messages are late is made again. The first ones are judged by a rule
-/// that is made of them.
+/// Number of messages of which the first rule is made by which messages are late; it judges these messages too.
+const FIRST_RULE: u64 = 100;
+/// Number of messages after which the rule is made again.
 const RENEWED_AFTER: u64 = 1_000;
 
 /// A time span around which the events of a running trial are worth keeping.
@@ -76,7 +77,7 @@ impl RunningIncidents {
         message.round_trip_ns.iter().for_each(|ns| self.round_trips.record(*ns));
         self.waiting.push((number, message));
         self.count += 1;
-        if self.count.is_multiple_of(RENEWED_AFTER) {
+        if self.count == FIRST_RULE || self.count.is_multiple_of(RENEWED_AFTER) {
             self.renew_rule();
         }
         if let Some(mut finder) = self.finder.take() {
@@ -115,12 +116,13 @@ impl RunningIncidents {
         };
         let latency = |q| low_ns(&self.latencies, q, self.count);
         let round_trip_ns = low_ns(&self.round_trips, Quantile::P50, self.round_trips.count());
-        // Without an answer, nothing is usual.
-        let (Some(p10_ns), Some(p50_ns), Some(round_trip_ns)) = (latency(tenth), latency(Quantile::P50), round_trip_ns)
-        else {
-            return;
+        let rule = match (latency(tenth), latency(Quantile::P50), round_trip_ns) {
+            (Some(p10_ns), Some(p50_ns), Some(round_trip_ns)) => {
+                LateRule::new((p10_ns, p50_ns), round_trip_ns, self.late_above_ns)
+            }
+            // Without an answer, nothing is usual, and all messages are lost.
+            _ => LateRule { median_ns: i64::MAX, limit_ns: i64::MAX, round_trip_ns: 0 },
         };
-        let rule = LateRule::new((p10_ns, p50_ns), round_trip_ns, self.late_above_ns);
         self.finder.get_or_insert_with(|| IncidentFinder::new(rule, usize::MAX)).judge_by(rule);
     }
 }
@@ -164,7 +166,7 @@ mod tests {
             };
             running.add(number, &row(number, latency), &mut found);
             // Nothing is known before there is a rule.
-            assert!(number >= 1_009 || found.is_empty());
+            assert!(number >= 109 || found.is_empty());
         }
         let (ordinary, incidents): (Vec<_>, Vec<_>) = found.into_iter().partition(Notable::is_ordinary);
         // Every hundredth of the 4,000 slots, from the fiftieth on.
@@ -175,5 +177,14 @@ mod tests {
         assert_eq!(spans, [(200, 230), (1_500, 1_520), (2_000, 2_000)]);
         // Limit: the excess is the time beyond 0.1 ms, in a bucket that is at most 1/128 wide.
         assert!((29_890_000..=29_910_000).contains(&incidents[0].rank), "{incidents:?}");
+    }
+
+    #[test]
+    fn messages_without_any_answer_are_found_and_take_no_memory() {
+        let mut running = RunningIncidents::new(4_000, None);
+        let mut found = Vec::new();
+        (0..3_000).for_each(|number| running.add(number, &row(number, None), &mut found));
+        // Each is an incident of its own, because no round trip is known that would join them.
+        assert!(running.waiting.is_empty() && found.len() == 2_990, "{}", found.len());
     }
 }

@@ -117,6 +117,9 @@ pub struct Heartbeat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spare(pub i64, pub u32, pub u8);
 
+/// Capability in the hello of an agent that understands [`Message::Spare`].
+pub const SPARES: &str = "spare";
+
 impl Spare {
     /// The time span from `begin_ns` to `end_ns`, in whole us that contain it. Of `rank`, which is the larger the more
     /// important the time span is, only the order of magnitude is passed on.

@@ -54,7 +54,7 @@ fn interrupt(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Optio
         Some((Interruption::Irq(_), from_ns)) => from_ns,
         Some((Interruption::Vector(LOCAL_TIMER), from_ns)) if known.threads.kernel(wake.cpu).is_x86 => from_ns,
         Some(_) => return None,
-        // Only the programs of BPF mark exactly the wake-ups in interrupts that they time.
+        // An interrupt too short to be recorded. Only with BPF, which marks all wake-ups that happen in an interrupt.
         None if timeline.sees_packets() => wake.at_ns - SHORTEST_INTERRUPT_NS,
         None => return None,
     };

@@ -48,10 +48,12 @@ impl Events {
     /// discarded.
     pub fn keep(&mut self, event: SwitchEvent) {
         if self.kept.is_full() {
-            // The events before a spared time span are discarded: what they say is found now.
+            // The events before a spared time span are about to be discarded: who had no CPU when it began is found now.
             let begins_ns = self.kept.begins_in_oldest();
-            if !begins_ns.is_empty() {
-                self.away.extend(away_at(self.kept.around_oldest(), begins_ns));
+            if let Some(last_ns) = begins_ns.iter().copied().max() {
+                self.away.retain(|away| self.kept.begins_spared(away.until_ns));
+                let before = self.kept.around_oldest().filter(|event| event.at_ns <= last_ns);
+                self.away.extend(away_at(before, begins_ns));
             }
         }
         self.kept.keep(event);

@@ -1,4 +1,5 @@
-//! What the kernel recorded, in bounded memory: the newest items, and those of spared time spans however old they are.
+//! What the kernel recorded, in bounded memory: the newest items, and those of chosen time spans (around late messages, for
+//! example) however old they are.
 
 use std::collections::VecDeque;
 
@@ -8,6 +9,9 @@ pub(super) const PIECE: usize = 1 << 16;
 const MOST_SPANS: usize = 2_000;
 /// Maximum number of items that are kept because they lie in a spared time span.
 const MOST_SPARED: usize = 400_000;
+/// Maximum number of such items of one time span. A result has no room for more, and one long stall would displace all other
+/// incidents.
+const MOST_OF_ONE: usize = 50_000;
 
 /// Something that the kernel recorded.
 pub(super) trait Timed: Copy {
@@ -39,6 +43,8 @@ pub(super) struct Kept<T> {
     /// Time of the latest item that was discarded, monotonic ns; 0 = none was discarded.
     discarded_ns: i64,
     spared: Vec<Spared>,
+    /// Number of rescued items of each spared time span.
+    counts: Vec<usize>,
     /// Items of spared time spans that would have been discarded.
     rescued: Vec<T>,
     most_rescued: usize,
@@ -53,6 +59,7 @@ impl<T: Timed> Kept<T> {
             before: Vec::new(),
             discarded_ns: 0,
             spared: Vec::new(),
+            counts: Vec::new(),
             rescued: Vec::new(),
             most_rescued: MOST_SPARED,
         }
@@ -81,33 +88,77 @@ impl<T: Timed> Kept<T> {
     fn discard(&mut self) -> Vec<T> {
         let oldest = self.pieces.pop_front().unwrap_or_default();
         self.discarded_ns = oldest.iter().map(T::at_ns).fold(self.discarded_ns, i64::max);
-        let spans = self.spans();
+        let (spans, first) = (self.spans(), self.rescued.len());
         self.rescued.extend(oldest.iter().filter(|item| touch(&spans, *item)));
-        while self.rescued.len() > self.most_rescued {
-            self.give_up();
+        let new = &self.rescued[first..];
+        let times = (new.iter().map(T::at_ns).min(), new.iter().map(T::end_ns).max());
+        if let (Some(from), Some(to)) = times {
+            for (spared, count) in self.spared.iter().zip(&mut self.counts) {
+                if spared.span.0 <= to && from <= spared.span.1 {
+                    *count += new.iter().filter(|item| touch(&[spared.span], *item)).count();
+                }
+            }
+            self.make_room();
         }
         let mut free = std::mem::replace(&mut self.before, oldest);
         free.clear();
         free
     }
 
-    /// Spares a time span from now on, unless some of its items were discarded already.
+    /// Spares a time span from now on, unless some of its items were discarded already, or too many time spans with a higher
+    /// rank are spared.
     pub fn spare(&mut self, spared: Spared) {
         if spared.span.0 <= self.discarded_ns {
             return;
         }
+        if self.spared.len() >= MOST_SPANS {
+            let ranks = self.spared.iter().map(|spared| spared.rank).enumerate();
+            match ranks.min_by_key(|(_, rank)| *rank) {
+                Some((at, rank)) if rank < spared.rank => self.give_up(&[at]),
+                _ => return,
+            }
+        }
         self.spared.push(spared);
-        if self.spared.len() > MOST_SPANS {
-            self.give_up();
+        self.counts.push(0);
+    }
+
+    /// Gives up time spans with too many items, then those with the lowest ranks, until the rest fits.
+    fn make_room(&mut self) {
+        let of_too_many = (0..self.counts.len()).filter(|at| self.counts[*at] > MOST_OF_ONE);
+        let mut given_up: Vec<usize> = of_too_many.collect();
+        let freed: usize = given_up.iter().map(|at| self.counts[*at]).sum();
+        let mut surplus = self.rescued.len().saturating_sub(self.most_rescued + freed);
+        let mut others: Vec<usize> = (0..self.counts.len()).filter(|at| self.counts[*at] > 0).collect();
+        others.sort_by_key(|at| self.spared[*at].rank);
+        for at in others.into_iter().filter(|at| self.counts[*at] <= MOST_OF_ONE) {
+            if surplus == 0 {
+                break;
+            }
+            surplus = surplus.saturating_sub(self.counts[at]);
+            given_up.push(at);
+        }
+        self.give_up(&given_up);
+    }
+
+    /// Gives up the spared time spans at these places of the list, with their items.
+    fn give_up(&mut self, places: &[usize]) {
+        if places.is_empty() {
+            return;
+        }
+        let had_items = places.iter().any(|at| self.counts[*at] > 0);
+        let mut at = 0..self.spared.len();
+        self.spared.retain(|_| at.next().is_none_or(|at| !places.contains(&at)));
+        let mut at = 0..self.counts.len();
+        self.counts.retain(|_| at.next().is_none_or(|at| !places.contains(&at)));
+        if had_items {
+            let spans = self.spans();
+            self.rescued.retain(|item| touch(&spans, item));
         }
     }
 
-    /// Gives up the spared time span with the lowest rank.
-    fn give_up(&mut self) {
-        let least = self.spared.iter().enumerate().min_by_key(|(_, spared)| spared.rank).map(|(at, _)| at);
-        least.map(|at| self.spared.swap_remove(at));
-        let spans = self.spans();
-        self.rescued.retain(|item| touch(&spans, item));
+    /// Whether a spared time span begins at this time.
+    pub fn begins_spared(&self, at_ns: i64) -> bool {
+        self.spared.iter().any(|spared| spared.span.0 == at_ns)
     }
 
     /// The spared time spans, in the order of time and without overlap.
@@ -224,6 +275,28 @@ mod tests {
         // Too late.
         spare(&mut kept, (2 * SIZE, 2 * SIZE + 5));
         assert_eq!(kept.discarded().len(), 3);
+    }
+
+    /// Test: a long stall with the highest rank has more items than a result holds; the others stay.
+    #[test]
+    fn one_long_time_span_does_not_displace_the_others() {
+        let mut kept = Kept { most_rescued: 60_000, ..Kept::newest(2 * PIECE) };
+        let ranks = [((100, 199), 5), ((1_000, 61_000), 9), ((62_000, 62_099), 1)];
+        ranks.iter().for_each(|(span, rank)| kept.spare(Spared { span: *span, rank: *rank }));
+        keep_all(&mut kept, 1, 4 * SIZE);
+        assert_eq!([150, 30_000, 62_050].map(|at| times(&kept, (at, at)).len()), [1, 0, 1]);
+    }
+
+    #[test]
+    fn of_too_many_time_spans_those_of_the_highest_ranks_stay() {
+        let mut kept: Kept<(i64, i64)> = Kept::newest(2 * PIECE);
+        for rank in 0..MOST_SPANS as i64 + 10 {
+            kept.spare(Spared { span: (rank * 10 + 1, rank * 10 + 2), rank });
+        }
+        // Too unimportant.
+        kept.spare(Spared { span: (5, 6), rank: 3 });
+        assert_eq!((kept.spared.len(), kept.counts.len()), (MOST_SPANS, MOST_SPANS));
+        assert!(!kept.begins_spared(5) && !kept.begins_spared(91) && kept.begins_spared(101));
     }
 
     #[test]

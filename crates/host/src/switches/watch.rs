@@ -70,9 +70,10 @@ impl SwitchWatch {
         self.opened.follower.iter_mut().for_each(|follower| follower.spare(spared));
     }
 
-    /// Whether so many events are kept that the oldest ones may be discarded before the trial ends.
+    /// Whether so many events or hops are kept that the oldest ones may be discarded before the trial ends.
     pub fn may_discard(&self) -> bool {
         self.events.is_quarter_full()
+            || self.opened.follower.as_ref().is_some_and(|follower| follower.is_quarter_full())
     }
 
     fn take(&mut self, record: Record) {

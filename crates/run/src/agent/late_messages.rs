@@ -55,7 +55,7 @@ impl LateMessages {
         let mut found = Vec::new();
         for (index, (_, memory)) in memories.iter().enumerate().filter(|(index, _)| is_sender(order, *index)) {
             let first = self.ends[index].rows;
-            let settled = memory.settled(first, before_ns).min(first + MOST_ROWS);
+            let settled = memory.settled(first, MOST_ROWS, before_ns);
             let bytes = memory.bytes(first, settled);
             found.extend(self.add(order, index, (first, &bytes), memory));
         }

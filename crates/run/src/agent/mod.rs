@@ -332,7 +332,7 @@ fn hello() -> Hello {
         protocol_max: PROTOCOL_MAX,
         tailbound: env!("CARGO_PKG_VERSION").into(),
         session: format!("{}-{}", std::process::id(), host::monotonic_ns()),
-        capabilities: vec!["memory-fd".into()],
+        capabilities: vec!["memory-fd".into(), SPARES.into()],
         lease_ns: 0,
         boot_id: host::boot_id().unwrap_or_default(),
         clock: host::clock_id().unwrap_or_default(),

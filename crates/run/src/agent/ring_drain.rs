@@ -73,7 +73,7 @@ impl Drain {
                 memory.release(end.sent, claimed);
                 end.sent = claimed;
             }
-            header.drained.claimed.store(memory.settled(claimed, now - self.settle_ns), Release);
+            header.drained.claimed.store(memory.settled(claimed, u64::MAX, now - self.settle_ns), Release);
         }
         Ok(())
     }

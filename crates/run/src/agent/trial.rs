@@ -21,6 +21,8 @@ use tailbound_host::OffsetTrack;
 use tailbound_model::*;
 use tailbound_wire::*;
 
+/// A trial that runs for longer than this can have more events than an agent keeps, ns.
+const LONG_NS: i64 = 20_000_000_000;
 /// Longest time for opening and closing the driver in a trial, ns.
 const OPENING_NS: i64 = 60_000_000_000;
 /// Longest time for which the supervisor waits, after the loads have ended, for threads that the loads kept from a CPU.
@@ -79,6 +81,8 @@ pub(super) struct Trial {
     pub switches: Watched,
     drain: Drain,
     late: LateMessages,
+    /// Time of the message `go`, monotonic ns.
+    begun_ns: i64,
     /// True while the rings are drained: between the messages `go` and `done`, if the controller's order asks for rings
     /// of sample memory.
     draining: bool,
@@ -127,6 +131,7 @@ impl Trial {
             switches: Watched::new(child.id() as i32),
             drain: Drain::new(&order.spec, order.ends.len()),
             late: LateMessages::new(&order),
+            begun_ns: i64::MAX,
             draining: false,
             order,
             child,
@@ -175,6 +180,7 @@ impl Trial {
     pub fn pass_on(&mut self, message: Message) {
         if message == Message::Go {
             self.draining = self.order.ring.is_some();
+            self.begun_ns = host::monotonic_ns();
             self.loads.go();
             self.switches.begin();
         }
@@ -261,10 +267,17 @@ impl Trial {
         })
     }
 
-    /// Looks for late messages if the oldest events may be discarded before the trial ends. The rows of a ring are looked at when they are
-    /// drained.
+    /// Whether events may be discarded before the trial ends: here, or by an agent on a busier machine, of which this agent
+    /// knows nothing.
+    fn may_discard(&self) -> bool {
+        let is_long = || host::monotonic_ns() - self.begun_ns > LONG_NS;
+        self.switches.may_discard() || self.switches.is_watching() && is_long()
+    }
+
+    /// Looks for late messages if events may be discarded before the trial ends. The rows of a ring are looked at when they
+    /// are drained.
     pub fn look_for_late_messages(&mut self) {
-        if self.order.ring.is_none() && self.switches.may_discard() {
+        if self.order.ring.is_none() && self.may_discard() {
             let found = self.late.look(&self.order, &self.memories);
             found.iter().for_each(|n| self.switches.spare((n.begin_ns, n.end_ns), n.rank));
         }
@@ -272,7 +285,7 @@ impl Trial {
 
     /// Takes a time span whose events the other agents should keep.
     pub fn unsent(&mut self) -> Option<Spare> {
-        if self.switches.may_discard() { self.late.unsent() } else { None }
+        if self.may_discard() { self.late.unsent() } else { None }
     }
 
     /// Lets the senders end the trial early, if their memory is a ring.

@@ -51,6 +51,8 @@ pub(super) struct Agent {
     pub bytes_while_silent: u64,
     /// True while the ends measure, so that the agent must be silent.
     pub silent: bool,
+    /// Whether the agent understands that it should keep the events of a time span.
+    pub spares: bool,
     /// Channel for the time spans whose events the other agents should keep, and the number of this agent.
     pub spared: Option<(usize, UnboundedSender<(usize, Spare)>)>,
 }
@@ -168,6 +170,7 @@ impl Agent {
             last_received: Instant::now(),
             bytes_while_silent: 0,
             silent: false,
+            spares: false,
             spared: None,
         }
     }
@@ -182,7 +185,9 @@ impl Agent {
         let hello = hello(if self.remote { LEASE_NS } else { 0 });
         self.send(Message::Hello(hello)).await?;
         let message = self.message(Instant::now() + self.silence).await?;
-        self.clock = accept_hello(message)?.clock;
+        let hello = accept_hello(message)?;
+        self.spares = hello.capabilities.iter().any(|word| word == SPARES);
+        self.clock = hello.clock;
         Ok(())
     }
 

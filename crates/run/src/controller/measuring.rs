@@ -42,7 +42,7 @@ pub(super) async fn measure(
     for (number, (_, agent)) in agents.iter_mut().enumerate() {
         agent.spared = Some((number, spared.sender()));
     }
-    let writers = agents.iter().map(|(_, agent)| agent.writer()).collect();
+    let writers = agents.iter().map(|(_, agent)| agent.spares.then(|| agent.writer())).collect();
     let senders = parts.iter().filter(|p| p.sends() && p.lost.is_none()).count();
     let (senders_left, _) = watch::channel((senders, None));
     let listening =

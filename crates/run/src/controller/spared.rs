@@ -1,6 +1,6 @@
 //! While a trial runs, passes on to the other agents which time spans the agent of the sender found worth keeping.
 
-use super::agent::Agent;
+use super::agent::{Agent, Writer};
 use super::common_start::difference;
 use super::trial_state::Part;
 use tailbound_model::Attribution;
@@ -72,12 +72,12 @@ impl Spared {
         self.sender.clone()
     }
 
-    /// Passes each time span on to all other agents, until the future is dropped.
-    pub async fn pass_on(mut self, clocks: &Clocks, agents: Vec<super::agent::Writer>) {
+    /// Passes each time span on to all other agents that understand it (`None` = one does not), until the future is dropped.
+    pub async fn pass_on(mut self, clocks: &Clocks, agents: Vec<Option<Writer>>) {
         while let Some((from, spare)) = self.receiver.recv().await {
             let now_ns = tailbound_host::monotonic_ns();
             for (to, agent) in agents.iter().enumerate().filter(|(to, _)| *to != from) {
-                if let Some(spare) = clocks.converted(spare, (from, to), now_ns) {
+                if let (Some(agent), Some(spare)) = (agent, clocks.converted(spare, (from, to), now_ns)) {
                     // The code that waits for an answer notices that the agent no longer reads. So short a message is
                     // written as a whole or not at all (pipe(7)), also if this future is dropped.
                     let _ = agent.send(Message::Spare(spare)).await;

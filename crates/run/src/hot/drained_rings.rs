@@ -158,7 +158,7 @@ fn drain(memory: &Memory, clock: Ticks, ended: &AtomicBool, mut period: impl FnM
             bytes.extend(memory.bytes(sent, memory.rows()));
             return bytes;
         }
-        header.drained.claimed.store(memory.settled(claimed, clock.0.load(Relaxed) - SETTLE), Release);
+        header.drained.claimed.store(memory.settled(claimed, u64::MAX, clock.0.load(Relaxed) - SETTLE), Release);
         period();
         thread::yield_now();
     }

@@ -241,8 +241,8 @@ impl Memory {
 
     /// Number of the first row, from `from` on, that may still change. A row of a sending end changes no more if its
     /// slot was skipped or its send call ended before `before_ns`; a row of a receiving end changes no more if it is
-    /// complete.
-    pub fn settled(&self, from: u64, before_ns: i64) -> u64 {
+    /// complete. At most `most` rows are looked at.
+    pub fn settled(&self, from: u64, most: u64, before_ns: i64) -> u64 {
         let settled = |row: u64| match self.kind {
             MemoryKind::Echo => self.echo().get(row).is_some_and(|c| c.seq_plus_one.load(Acquire) != 0),
             MemoryKind::Sender => self.sender().get(row).is_some_and(|c| {
@@ -250,7 +250,7 @@ impl Memory {
                 c.flags.load(Relaxed) & CELL_SKIPPED != 0 || (end != 0 && end < before_ns)
             }),
         };
-        let limit = from + self.count() as u64;
+        let limit = from + most.min(self.count() as u64);
         let mut row = from;
         while row < limit && settled(row) {
             row += 1;

@@ -6,8 +6,11 @@ use crate::read::At;
 use std::collections::BTreeSet;
 use tailbound_model::{GateClass, GateEntry, GatesBy, GatesSpec, MOST_CLASSES, Nanos, SOCKET_PRIORITIES};
 
-/// Longest entry: the kernel counts its nanoseconds in 32 bits.
-const LONGEST_ENTRY: Nanos = Nanos(u32::MAX as i64);
+/// Longest cycle, and longest list of entries: the kernel counts their nanoseconds in 31 bits (`fill_sched_entry` and
+/// `parse_taprio_schedule` of net/sched/sch_taprio.c).
+const LONGEST: Nanos = Nanos(i32::MAX as i64);
+/// Shortest entry: the kernel wants room for the smallest frame, of 60 bytes, at 10 Gbit/s.
+const SHORTEST_ENTRY: Nanos = Nanos(48);
 /// Largest number of transmit queues of all classes together.
 const MOST_QUEUES: u16 = 16;
 
@@ -24,10 +27,18 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
     }
     let entries: Vec<GateEntry> =
         given.value.iter().map(|entry| gate_entry(entry, &classes)).collect::<Result<_, Fault>>()?;
+    let sum = Nanos(entries.iter().map(|entry| entry.time.0).sum());
+    if sum > LONGEST {
+        let reason = format!("the gate control list lasts {sum}");
+        return Err(Fault::new(given.at, reason).help(format!("at most {LONGEST} are possible")));
+    }
+    let least = Nanos(SHORTEST_ENTRY.0 * entries.len() as i64);
     let cycle = keys.value.cycle.as_ref().map(|cycle| match cycle.value.0 {
-        time @ Nanos(1..) => Ok(time),
-        _ => Err(Fault::new(cycle.at, "a cycle of 0 s is not possible")
-            .help("remove `cycle`, which is then the sum of the entries")),
+        time if (least..=LONGEST).contains(&time) => Ok(time),
+        time => {
+            let help = format!("write {least} to {LONGEST}, or remove `cycle`, which is then the sum of the entries");
+            Err(Fault::new(cycle.at, format!("a cycle of {time} is not possible")).help(help))
+        }
     });
     let base = keys.value.base.as_ref().map(|base| match base.value.0 {
         time if time < Nanos::from_secs(1) => Ok(time),
@@ -114,9 +125,9 @@ fn free_priority(given: &At<u32>, taken: &mut BTreeSet<u8>) -> Result<u8, Fault>
 
 fn gate_entry(keys: &GateEntryKeys, classes: &[GateClass]) -> Result<GateEntry, Fault> {
     let time = keys.time.value.0;
-    if !(Nanos(1)..=LONGEST_ENTRY).contains(&time) {
+    if !(SHORTEST_ENTRY..=LONGEST).contains(&time) {
         let reason = format!("an entry cannot last {time}");
-        return Err(Fault::new(keys.time.at, reason).help(format!("write more than 0 s and at most {LONGEST_ENTRY}")));
+        return Err(Fault::new(keys.time.at, reason).help(format!("write {SHORTEST_ENTRY} to {LONGEST}")));
     }
     let mut open = 0;
     for name in &keys.open.value {

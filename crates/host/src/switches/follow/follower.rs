@@ -111,6 +111,11 @@ impl Follower {
         self.reads.spare(spared);
     }
 
+    /// Whether a quarter of the room for hops or for reads of sockets is used.
+    pub fn is_quarter_full(&self) -> bool {
+        self.hops.is_quarter_full() || self.reads.is_quarter_full()
+    }
+
     /// Adds a time span in which records were lost (begin and end, monotonic ns).
     pub fn miss(&mut self, gap: (i64, i64)) {
         self.gaps.push(gap);
