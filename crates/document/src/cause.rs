@@ -53,6 +53,9 @@ pub enum CauseWord {
     Steal,
     /// The message waited in the queue discipline of a device, which held it back or had other packets before it.
     QueueDiscipline,
+    /// The message waited until the gate of its traffic class was open for as long as its frame needs (IEEE 802.1Q), by the
+    /// schedule that the kernel reported.
+    Gate,
     /// The message was at a device, between its driver and the device that received it.
     DeviceQueue,
     /// The message was in the receive buffer of a socket, while the thread that received it read other datagrams first.

@@ -1,7 +1,7 @@
 //! What can be said about the gates of a study before anything runs.
 
 use crate::{Entry, Frame, Rule, Schedule, Speed, predict};
-use tailbound_model::{GatesSpec, Nanos, PathSpec, Rate, Severity, TrialSpec, Warning};
+use tailbound_model::{GateEntry, GatesFact, GatesSpec, Nanos, PathSpec, Rate, Severity, TrialSpec, Warning};
 
 /// Speed that the kernel reports for the interfaces that Tailbound makes (veth), bit/s.
 const MADE_BITS_PER_SECOND: u64 = 10_000_000_000;
@@ -18,8 +18,16 @@ const DRIFT_PPM: i64 = 1;
 impl From<&GatesSpec> for Schedule {
     fn from(gates: &GatesSpec) -> Schedule {
         let ns = |time: Nanos| time.0.unsigned_abs();
-        let entry = |entry: &tailbound_model::GateEntry| Entry { gates: entry.open, interval_ns: ns(entry.time) };
+        let entry = |entry: &GateEntry| Entry { gates: entry.open, interval_ns: ns(entry.time) };
         Schedule { entries: gates.entries.iter().map(entry).collect(), cycle_ns: gates.cycle.map_or(0, ns) }
+    }
+}
+
+impl Schedule {
+    /// The schedule that the kernel reported.
+    pub fn of_kernel(gates: &GatesFact) -> Schedule {
+        let entry = |e: &GateEntry| Entry { gates: e.open, interval_ns: e.time.0.unsigned_abs() };
+        Schedule { entries: gates.entries.iter().map(entry).collect(), cycle_ns: gates.cycle_ns.unsigned_abs() }
     }
 }
 
@@ -33,11 +41,11 @@ pub fn check(spec: &TrialSpec) -> Vec<Warning> {
     ends.into_iter().flat_map(of_end).collect()
 }
 
-/// Number of the class of the messages of a trial.
-pub fn class_of_messages(spec: &TrialSpec, gates: &GatesSpec) -> u32 {
+/// Number of the class of the messages of a trial; `class_of_priority` has the class of each priority of a socket.
+pub fn class_of_messages(spec: &TrialSpec, class_of_priority: &[u8]) -> u32 {
     let given = spec.driver.options.get("priority").and_then(|text| text.trim().parse::<usize>().ok());
     // The kernel takes the lowest four bits (TC_PRIO_MAX).
-    u32::from(gates.class_of_priority()[given.unwrap_or_default() & 15])
+    class_of_priority.get(given.unwrap_or_default() & 15).map_or(0, |class| u32::from(*class))
 }
 
 fn of_gates(spec: &TrialSpec, gates: &GatesSpec) -> Vec<Warning> {
@@ -62,7 +70,7 @@ fn of_gates(spec: &TrialSpec, gates: &GatesSpec) -> Vec<Warning> {
         };
         found.push(Warning::new("gates_cycle", Severity::Warning, what, help));
     }
-    let own = class_of_messages(spec, gates);
+    let own = class_of_messages(spec, &gates.class_of_priority());
     for (number, class) in gates.classes.iter().enumerate() {
         let windows = schedule.windows(number as u32, Rule::Kernel);
         if windows.open.is_empty() {
@@ -102,7 +110,9 @@ fn does_not_fit(spec: &TrialSpec, class: &str, windows: &crate::Windows) -> Opti
         return None;
     }
     let (bytes, wire) = (frame.bytes, Nanos(frame.wire_ns() as i64));
-    let what = format!("a frame of {bytes} bytes needs the wire for {wire} and fits into no window of class `{class}`");
+    let what = format!(
+        "a frame of at least {bytes} bytes needs the wire for {wire} or longer and fits into no window of class `{class}`"
+    );
     Some(Warning::new(
         "gate_too_short",
         Severity::Invalid,

@@ -1,8 +1,9 @@
 //! How the ends of a trial wait for messages, due times and acknowledgements: facts of the plan and of the drivers that the
 //! recorded events do not show.
 
+use crate::why::gate::Gate;
 use std::collections::{BTreeMap, BTreeSet};
-use tailbound_model::{Measure, ReceiveMode, TrialSpec};
+use tailbound_model::{Measure, PathEnd, ReceiveMode, TrialSpec};
 use tailbound_record::Manifest;
 
 /// How the ends of a trial send and receive.
@@ -14,6 +15,8 @@ pub(crate) struct Conduct {
     pub sleep_until_due: bool,
     /// Names of the ends whose writers wait for acknowledgements.
     pub await_acks: BTreeSet<String>,
+    /// For each end with gates: the gate of the class of its messages.
+    pub gates: BTreeMap<String, Gate>,
 }
 
 impl Conduct {
@@ -28,7 +31,10 @@ impl Conduct {
         let done = manifest.trials.iter().find(|done| done.id == trial);
         let ends = done.into_iter().flat_map(|done| &done.ends);
         let await_acks = ends.filter(|(_, end)| awaits_acks(&end.qos)).map(|(name, _)| name.clone()).collect();
-        Conduct { poll, sleep_until_due, await_acks }
+        let path = done.and_then(|done| done.path.as_ref());
+        let gate = |end: &PathEnd| Some((end.end.clone(), Gate::of(end, spec?)?));
+        let gates = path.into_iter().flat_map(|path| &path.ends).filter_map(gate).collect();
+        Conduct { poll, sleep_until_due, await_acks, gates }
     }
 }
 

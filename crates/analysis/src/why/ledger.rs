@@ -4,9 +4,9 @@
 //! that ordinary messages of the trial spend on the same cause and leg is subtracted.
 
 use crate::why::course::Piece;
+use crate::why::gated::shares_of;
 use crate::why::passage::course;
 use crate::why::share::{Circumstances, Key, Share};
-use crate::why::shares::shares;
 use crate::why::stamps::Stamps;
 use crate::why::timeline::Timeline;
 use std::collections::BTreeMap;
@@ -70,7 +70,9 @@ impl Usual {
             stamps.legs().iter().for_each(|leg| *legs.entry(leg.metric).or_default() += leg.to_ns - leg.from_ns);
             let Some(timeline) = timelines.covering(stamps.due_ns, stamps.received_ns) else { continue };
             of_causes += 1;
-            for share in course(stamps, timeline, known.threads).iter().flat_map(|p| shares(p, timeline, known)) {
+            for share in
+                course(stamps, timeline, known.threads).iter().flat_map(|p| shares_of(p, stamps, timeline, known))
+            {
                 *causes.entry((share.key.leg, share.key.cause)).or_default() += share.low_ns;
             }
         }
@@ -149,7 +151,7 @@ impl Ledger {
                     continue;
                 }
                 let piece = Piece { from_ns, to_ns, ..piece };
-                let found = shares(&piece, timeline, known);
+                let found = shares_of(&piece, stamps, timeline, known);
                 if piece.is_hidden(timeline) {
                     ledger.not_seen_ns += to_ns - from_ns - found.iter().map(|s| s.low_ns).sum::<i64>();
                 }

@@ -11,6 +11,8 @@ mod conduct;
 mod course;
 mod delays;
 mod drops;
+mod gate;
+mod gated;
 mod guest;
 mod hops;
 mod interruptions;

@@ -2,6 +2,7 @@
 
 use crate::clocks::OWN;
 use crate::why::conduct::Conduct;
+use crate::why::gate::Gate;
 use crate::why::kernels::Kernel;
 use crate::why::other_clock::{Machine, Pong, kernel_id};
 use std::collections::BTreeMap;
@@ -71,6 +72,11 @@ impl<'a> Threads<'a> {
     /// Whether the threads that receive messages poll.
     pub fn poll(&self) -> bool {
         self.conduct.poll
+    }
+
+    /// The gate of the class of the messages that this end sends, if it has one.
+    pub fn gate(&self, end: &str) -> Option<&Gate> {
+        self.conduct.gates.get(end)
     }
 
     /// Whether the sender sleeps by a timer of its own until a message is due.

@@ -3,11 +3,11 @@
 //! The number of time spans is bounded: short ones are merged with a neighbour at the same place.
 
 use crate::why::course::{Doing, Piece};
+use crate::why::gated::shares_of;
 use crate::why::ledger::Usual;
 use crate::why::other_clock::kernel_cpu;
 use crate::why::passage::course;
 use crate::why::share::{Circumstances, Share};
-use crate::why::shares::shares;
 use crate::why::stamps::{Leg, Stamps};
 use crate::why::timeline::Timeline;
 use crate::why::way::{Place, Step};
@@ -49,7 +49,7 @@ pub(crate) fn waterfall(
 
 /// The time spans of a piece of a course: one for each of its shares, and the time without a share between them.
 fn of_piece(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circumstances) -> Vec<HopSpan> {
-    let mut all = shares(piece, timeline, known);
+    let mut all = shares_of(piece, stamps, timeline, known);
     all.sort_by_key(|share| share.from_ns);
     let at = kernel_place(piece, timeline);
     let span = |from_ns: i64, to_ns: i64, share: Option<&Share>| {
@@ -118,7 +118,7 @@ fn hop(piece: &Piece, from_ns: i64, share: Option<&Share>, stamps: &Stamps) -> H
     let cause = share.map(|s| s.key.cause);
     let on_the_way = matches!(piece.what, Doing::Passed(..))
         || share.is_some_and(|share| thread_of_host(piece, share).is_some()) && is_without_message(piece)
-        || is_without_message(piece) && matches!(cause, None | Some(CauseWord::Network));
+        || is_without_message(piece) && matches!(cause, None | Some(CauseWord::Network | CauseWord::Gate));
     let in_call = from_ns < stamps.sent_ns;
     match (piece.leg, piece.end) {
         (Metric::SendLateness, _) => Hop::Sender,

@@ -133,12 +133,13 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::KernelThread => format!("{who} waited for {cpu}, which the kernel thread {} had", by()),
         CauseWord::Instrument => format!("{who} waited for {cpu}, which {} of Tailbound had", by()),
         CauseWord::Irq => format!("the interrupt {} had {cpu}", by()),
-        CauseWord::Ipi => format!("the interrupt {}, by which another CPU calls, had {cpu}", by()),
+        CauseWord::Ipi => format!("the interrupt {}, which another CPU sent, had {cpu}", by()),
         // No thread had the message: the packet itself waited.
         CauseWord::Softirq if entry.thread.is_none() => {
             format!("the packet waited for the soft interrupt {} of {cpu}, or was in it", by())
         }
         CauseWord::Softirq => format!("the soft interrupt {} had {cpu}", by()),
+        CauseWord::Gate => format!("the gate for messages{end} was closed"),
         CauseWord::QueueDiscipline => format!("the packet was in the queue discipline {}", by()),
         CauseWord::DeviceQueue => format!("the packet was at the device {}", by()),
         CauseWord::Retransmission => "a packet did not arrive, until the message was sent again".to_owned(),
@@ -156,8 +157,8 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::KernelLock => format!("{who} slept in the kernel (waiting for a lock, not for a disk)"),
         CauseWord::UserLock => format!("{who} slept in the driver's call to send until {} woke it", by()),
         CauseWord::WriterThrottled => format!(
-            "{who} slept in the driver's call to send until a packet woke {}, which woke {thread}: the writer waited for an \
-             acknowledgement",
+            "{who} slept in the driver's call to send until a packet woke {}, which woke {thread}: as if the writer had \
+             waited for an acknowledgement",
             by()
         ),
         // The hypervisor of a guest.

@@ -104,6 +104,7 @@ impl Kind {
             Some(
                 CauseWord::Network
                 | CauseWord::QueueDiscipline
+                | CauseWord::Gate
                 | CauseWord::DeviceQueue
                 | CauseWord::Retransmission
                 | CauseWord::Reassembly

@@ -98,6 +98,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::CpuQuota => "CPU quota used up".to_owned(),
         CauseWord::RtThrottled => "real-time limit".to_owned(),
         CauseWord::DeadlineThrottled => "deadline run time".to_owned(),
+        CauseWord::Gate => "gate closed".to_owned(),
         CauseWord::QueueDiscipline => format!("queue discipline {by}"),
         CauseWord::DeviceQueue => format!("device {by}"),
         CauseWord::Retransmission => "until sent again".to_owned(),

@@ -166,8 +166,8 @@ fn name_ended_places(parts: &mut [Part], lab: &ActiveLab) {
     }
 }
 
-/// Warns of guests that were disturbed, of loads whose messages did not arrive, and of a neighbour table that is too
-/// small.
+/// Warns of guests that were disturbed, of loads whose messages did not arrive, of a neighbour table that is too small, and
+/// of what is wrong with gates.
 fn warn(
     context: &TrialContext<'_>,
     parts: &[Part],
@@ -177,6 +177,7 @@ fn warn(
     let id = context.trial.id;
     let disturbed: Vec<Warning> = record.manifest.trial(id).guests.iter().flat_map(guest_events::disturbed).collect();
     let others = without_arrivals(parts).into_iter().chain(flow::neighbours(context.spec()));
+    let others = others.chain(tailbound_gates::check(context.spec()));
     for warning in disturbed.into_iter().chain(guests_not_asked).chain(others) {
         record.warn(warning.at_trial(id))?;
     }
