@@ -12,6 +12,8 @@ const ETHERNET_BYTES: u64 = 14;
 const VLAN_BYTES: u64 = 4;
 /// MTU of a path without a given one, bytes.
 const USUAL_MTU: u32 = 1_500;
+/// With more phases than this, the messages see the waits of nearly all of them.
+const MOST_PHASES: u64 = 100;
 /// Clocks of two machines that nobody adjusts differ by about this part of the time.
 const DRIFT_PPM: i64 = 1;
 
@@ -121,11 +123,14 @@ fn does_not_fit(spec: &TrialSpec, class: &str, windows: &crate::Windows) -> Opti
     ))
 }
 
-/// Note about the phases in the cycle at which the messages are due.
+/// Note about the phases in the cycle at which the messages are due, if they are few.
 fn beats(spec: &TrialSpec, cycle_ns: u64) -> Option<Warning> {
     let Rate::Period(period) = spec.rate else { return None };
     let period_ns = u64::try_from(period.0).ok().filter(|ns| *ns > 0)?;
     let phases = cycle_ns / gcd(period_ns, cycle_ns);
+    if phases > MOST_PHASES {
+        return None;
+    }
     let [period, cycle] = [period_ns, cycle_ns].map(|ns| Nanos(ns as i64));
     // A schedule and messages on different clocks slip by one cycle in this time.
     let sweep = Nanos((cycle_ns as i64).saturating_mul(1_000_000 / DRIFT_PPM));
@@ -139,7 +144,7 @@ fn beats(spec: &TrialSpec, cycle_ns: u64) -> Option<Warning> {
              another, and the waits for the gate repeat after {phases} messages"
         ),
     };
-    let help = "with a period that is no multiple of the cycle, the waits of all phases are measured";
+    let help = "choose a period that is due at more phases of the cycle, so that the waits of all phases are measured";
     Some(Warning::new("gates_beat", Severity::Note, what, help))
 }
 
