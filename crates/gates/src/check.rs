@@ -1,14 +1,11 @@
 //! What can be said about the gates of a study before anything runs.
 
-use crate::{Entry, Frame, Rule, Schedule, Speed, predict};
+use crate::{ETHERNET_BYTES, Entry, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, predict};
 use tailbound_model::{GateEntry, GatesFact, GatesSpec, Nanos, PathSpec, Rate, Severity, TrialSpec, Warning};
 
 /// Speed that the kernel reports for the interfaces that Tailbound makes (veth), bit/s.
 const MADE_BITS_PER_SECOND: u64 = 10_000_000_000;
-/// Bytes of an IP header and a UDP header, which an MTU contains.
-const IP_UDP_BYTES: u64 = 28;
-/// Bytes of an Ethernet header, and of the tag of a VLAN.
-const ETHERNET_BYTES: u64 = 14;
+/// Bytes of the tag of a VLAN.
 const VLAN_BYTES: u64 = 4;
 /// MTU of a path without a given one, bytes.
 const USUAL_MTU: u32 = 1_500;

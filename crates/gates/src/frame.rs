@@ -7,6 +7,11 @@ use tailbound_model::Problem;
 /// (4), and the gap before the next frame (12). (IEEE 802.3.)
 pub const WIRE_BYTES: u64 = 24;
 
+/// Bytes of an IP header and a UDP header, which an MTU contains.
+pub const IP_UDP_BYTES: u64 = 28;
+/// Bytes of an Ethernet header without the tag of a VLAN.
+pub const ETHERNET_BYTES: u64 = 14;
+
 /// Smallest length of a frame without its checksum, bytes: shorter ones are padded. (IEEE 802.3.)
 const LEAST_BYTES: u64 = 60;
 

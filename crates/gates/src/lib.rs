@@ -13,7 +13,7 @@ mod simulation;
 mod tc;
 
 pub use check::{check, class_of_messages};
-pub use frame::{Frame, Speed, WIRE_BYTES};
+pub use frame::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Speed, WIRE_BYTES};
 pub use prediction::{Prediction, predict};
 pub use schedule::{Entry, Rule, Schedule, Windows};
 pub use tc::{Configured, schedules};

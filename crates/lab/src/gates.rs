@@ -49,8 +49,7 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, second_n
     converse(netns, job)?.wait().await??;
     tokio::time::sleep(Duration::from_nanos((base_ns - now_ns).max(0).unsigned_abs())).await;
     // A schedule whose begin is over begins with its next cycle.
-    let cycle = gates.cycle.map_or_else(|| gates.entries.iter().map(|entry| entry.time.0).sum(), |cycle| cycle.0);
-    let end = Instant::now() + BEGINS_WITHIN + Duration::from_nanos(cycle.unsigned_abs());
+    let end = Instant::now() + BEGINS_WITHIN + cycle(gates).duration();
     let found = loop {
         match read(netns, name.clone()).await? {
             Some((found, false)) => break found,
@@ -134,13 +133,17 @@ fn now_ns(clock: ClockId) -> io::Result<i64> {
     Ok(time.tv_sec() * SECOND_NS + time.tv_nsec())
 }
 
+/// Time after which the list begins again.
+fn cycle(gates: &GatesSpec) -> Nanos {
+    gates.cycle.unwrap_or_else(|| Nanos(gates.entries.iter().map(|entry| entry.time.0).sum()))
+}
+
 /// The gates as the kernel should report them.
 fn asked(gates: &GatesSpec, base_ns: i64, tai_offset_s: i32) -> GatesFact {
-    let sum_ns = gates.entries.iter().map(|entry| entry.time.0).sum();
     GatesFact {
         class_of_priority: gates.class_of_priority().to_vec(),
         entries: gates.entries.clone(),
-        cycle_ns: gates.cycle.map_or(sum_ns, |cycle| cycle.0),
+        cycle_ns: cycle(gates).0,
         base_ns,
         clock: libc::CLOCK_TAI,
         tai_offset_s,

@@ -1,13 +1,9 @@
 //! The gate of the class of the messages that an end sends (IEEE 802.1Q): by the schedule that the kernel reported, the time from
 //! which a message may be sent.
 
-use tailbound_gates::{Frame, Rule, Schedule, Speed, Windows, class_of_messages};
+use tailbound_gates::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, Windows, class_of_messages};
 use tailbound_model::{PathEnd, TrialSpec};
 
-/// Bytes of an IP header and a UDP header.
-const IP_UDP_BYTES: u64 = 28;
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: u64 = 14;
 /// The gate of the class of the messages that an end sends.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Gate {

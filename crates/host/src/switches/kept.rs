@@ -1,5 +1,5 @@
-//! What the kernel recorded, in bounded memory: the newest items, and those of chosen time spans (around late messages, for
-//! example) however old they are.
+//! What the kernel recorded, in bounded memory: the newest items, and the items of chosen time spans (around late
+//! messages, for example) however old they are.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub(super) trait Timed: Copy {
 pub(super) struct Spared {
     /// Begin and end, monotonic ns.
     pub span: (i64, i64),
-    /// If there are too many items, those of the time span with the lowest rank are discarded first.
+    /// If there are too many items, the items of the time span with the lowest rank are discarded first.
     pub rank: i64,
 }
 

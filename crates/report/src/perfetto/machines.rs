@@ -1,5 +1,5 @@
 //! The machines of a trace. The viewer has one clock, one set of CPUs and one set of thread ids: what was recorded on another
-//! machine than the ping's gets the ping's clock, CPU numbers above those of the other machines, and thread ids of its own.
+//! machine than the ping's gets the ping's clock, higher CPU numbers than the other machines, and thread ids of its own.
 //!
 //! Input: bounds of the difference between two clocks. Output: converted events and thread tables, and a sentence that says
 //! by how much their times can be wrong.
@@ -65,7 +65,7 @@ impl CpuNumbers {
     }
 }
 
-/// How times, threads and CPUs of another machine are converted to those of the trace.
+/// How times, threads and CPUs of another machine are converted to the times, threads and CPUs of the trace.
 #[derive(Debug)]
 pub(super) struct Conversion {
     machine: Machine,

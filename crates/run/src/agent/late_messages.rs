@@ -22,11 +22,11 @@ type Memories = [(OwnedFd, Memory)];
 /// Late messages of the ends of one agent.
 pub(super) struct LateMessages {
     ends: Vec<End>,
-    /// Time spans of ordinary messages that the controller has not heard of yet.
+    /// Time spans of ordinary messages that the controller does not know yet.
     ordinary: VecDeque<Notable>,
-    /// Time spans of incidents that the controller has not heard of yet, the worst last.
+    /// Time spans of incidents that the controller does not know yet, the worst last.
     incidents: Vec<Notable>,
-    /// Whether the controller hears of an incident next.
+    /// Whether the controller gets the time span of an incident next.
     is_turn_of_incidents: bool,
 }
 
@@ -88,7 +88,7 @@ impl LateMessages {
         found
     }
 
-    /// Takes a time span that the controller has not heard of yet: in turn of an ordinary message and of the worst incident.
+    /// Takes a time span that the controller does not know yet: in turn of an ordinary message and of the worst incident.
     pub fn unsent(&mut self) -> Option<Spare> {
         let is_incident = self.ordinary.is_empty() || self.is_turn_of_incidents && !self.incidents.is_empty();
         let next = if is_incident { self.incidents.pop() } else { self.ordinary.pop_front() }?;

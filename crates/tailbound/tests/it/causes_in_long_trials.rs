@@ -18,8 +18,8 @@ fn stop(pid: i32) -> (i64, i64) {
     (begin_ns, monotonic_ns())
 }
 
-/// Test: 20,000 messages/s have some hundred thousand events per second, so that those of the first seconds are discarded;
-/// of the stops in these seconds they are kept, at both ends.
+/// Test: 20,000 messages/s have some hundred thousand events per second, so that the events of the first
+/// seconds are discarded. The events around the stops in these seconds are kept, at both ends.
 #[test]
 fn an_early_stall_in_a_long_trial_is_explained() {
     if !may_be_real_time() {
@@ -30,11 +30,7 @@ fn an_early_stall_in_a_long_trial_is_explained() {
         "measure: { ping-pong: { duration: 30 s, warm_up: 1000, timeout: 500 ms, receive: block } }\nrate: 20 kHz\n\
          driver: udp\npath: loopback\nplace: process\nattribution: machine\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n",
     );
-    let mut command = bench.tailbound();
-    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
-    let printed = std::fs::File::create(bench.path("stderr")).unwrap();
-    command.stdout(std::process::Stdio::null()).stderr(printed);
-    let mut run = command.spawn().unwrap();
+    let mut run = bench.start(&study);
     wait_for_measuring(run.id() as i32, "pong");
     let mut stops = Vec::new();
     for end in ["pong", "ping", "pong"] {

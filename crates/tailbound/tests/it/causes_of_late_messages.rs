@@ -124,10 +124,7 @@ fn judge_injected_faults(seed: u64, judged: &mut Judged) {
          path: loopback\nattribution: auto\nends: {{ ping: {{ cpus: \"0\" }}, pong: {{ cpus: \"1\" }} }}\nfactors: {{ payload: [{}] }}\n",
         payloads.join(", ")
     ));
-    let mut command = bench.tailbound();
-    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    let mut run = command.spawn().unwrap();
+    let mut run = bench.start(&study);
     println!("seed {seed}");
     let faults = std::thread::scope(|scope| scope.spawn(|| inject(&mut run, seed, &measuring)).join().unwrap());
     assert!(run.wait().unwrap().success());
@@ -414,11 +411,7 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
         "measure: { ping-pong: { duration: 6 s, warm_up: 10, timeout: 10 s } }\nrate: 100 Hz\ndriver: cyclonedds\n\
          qos: { reliability: reliable, history: keep-all }\npath: veth\nplace: netns\nattribution: auto\n",
     );
-    let mut command = bench.tailbound();
-    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
-    let printed = std::fs::File::create(bench.path("stderr")).unwrap();
-    command.stdout(std::process::Stdio::null()).stderr(printed);
-    let mut run = command.spawn().unwrap();
+    let mut run = bench.start(&study);
     wait_for_measuring(run.id() as i32, "pong");
     std::thread::sleep(Duration::from_millis(1500));
     let pong = measuring(run.id() as i32, "pong").expect("the pong measures");
@@ -480,10 +473,7 @@ fn a_real_time_pong_that_the_fair_server_displaces_is_explained() {
          path: loopback\nattribution: on\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n\
          scheduling: { policy: fifo, priority: 50 }\nhost: { real_time_throttling: off }\n",
     );
-    let mut command = bench.tailbound();
-    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    let mut run = command.spawn().unwrap();
+    let mut run = bench.start(&study);
     wait_for_measuring(run.id() as i32, "pong");
     std::thread::scope(|scope| {
         scope.spawn(|| keep_busy(c"fair-hog", Policy::Other { nice: 0 }, 1, 3));
@@ -512,10 +502,7 @@ fn a_pong_without_run_time_of_its_period_is_explained() {
         "measure: { ping-pong: { duration: 4 s, warm_up: 100, timeout: 1 s, receive: block } }\nrate: 500 Hz\ndriver: udp\n\
          path: loopback\nattribution: machine\nends: { ping: { cpus: \"0\" }, pong: { cpus: any } }\n",
     );
-    let mut command = bench.tailbound();
-    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    let mut run = command.spawn().unwrap();
+    let mut run = bench.start(&study);
     wait_for_measuring(run.id() as i32, "pong");
     let deadline = Policy::Deadline { runtime_ns: 20_000, deadline_ns: 100_000_000, period_ns: 100_000_000 };
     let mut spans = Vec::new();

@@ -107,6 +107,14 @@ impl Bench {
         std::fs::read_to_string(self.path("record/logs").join(name)).unwrap_or_default()
     }
 
+    /// Starts a run of this study file into `record`; standard error is written to the file that [`Bench::stderr`] reads.
+    pub fn start(&self, study: &Path) -> Child {
+        let printed = std::fs::File::create(self.path("stderr")).unwrap();
+        let mut command = self.tailbound();
+        command.arg("run").arg(study).arg("--out").arg(self.path("record"));
+        command.stdout(Stdio::null()).stderr(printed).spawn().unwrap()
+    }
+
     /// Standard error, so far, of the command that `running` started.
     pub fn stderr(&self) -> String {
         std::fs::read_to_string(self.path("stderr")).unwrap_or_default()
