@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //
-// Records context switches, wake-ups and interrupts of the watched CPUs, and page faults of the watched threads on these
-// CPUs, into a ring buffer.
+// Records context switches, wake-ups, interrupts, missing ticks and frequencies of the watched CPUs, page faults of the
+// watched threads on these CPUs, and the times in which these threads had to free memory, into a ring buffer.
 //
 // The object is compiled once and committed (dev/bpf). Offsets of the kernel's structures are relocated when the object
 // is loaded (CO-RE). No header of the kernel is needed: everything that is used of the kernel is declared here and in
@@ -61,6 +61,7 @@ enum {
 
 // Records: the same numbers are in crates/abi/src/tracer.rs.
 enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6, FAULT = 7, SERVED = 8, LIMITED = 9 };
+enum { RECLAIM = 10, NO_TICK = 11, FREQUENCY = 12 };
 enum { PREEMPTED = 1, BY_INTERRUPT = 2, BY_PACKET = 4, FROM_DISK = 8 };
 enum { UNKNOWN = 0, INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 3, FROZEN = 4, ENDED = 5 };
 enum { IO = 6, PAGE_FAULT = 7, OUT_OF_QUOTA = 8, RT_THROTTLED = 9, DEADLINE_THROTTLED = 10 };
@@ -77,6 +78,8 @@ struct record {
 
 // Interrupts that take less time are left out: SHORTEST_NS of crates/host/src/switches/pairs.rs.
 #define SHORTEST_NS 2000
+// Ticks that are late by at most this time are not recorded.
+#define PUNCTUAL_NS 500000
 
 // One entry for each CPU, in a cache line of its own.
 struct slot {
@@ -89,7 +92,9 @@ struct slot {
   u64 limit_at;   // address of the kernel's number that is above 0 while a limit keeps `limited` from this CPU; 0 = none
   s32 limited;    // watched thread that was ready last although a limit of CPU time kept it from this CPU
   u32 limit;      // OUT_OF_QUOTA or RT_THROTTLED
-  u32 unused[2];
+  // Time of the last interrupt of the CPU's timer, or since which threads have the CPU, whichever was later; 0 while the CPU
+  // is idle, and as long as this is not known. Time of the last interrupt of the timer or context switch.
+  u64 timer_ns, alive_ns;
 } __attribute__((aligned(64)));
 
 struct {
@@ -128,6 +133,14 @@ struct {
   TYPE(value, u64);
 } faults SEC(".maps");
 
+// Begin of the time in which a watched thread frees memory, by thread id.
+struct {
+  UINT(type, MAP_HASH);
+  UINT(max_entries, 4096);
+  TYPE(key, u32);
+  TYPE(value, u64);
+} reclaims SEC(".maps");
+
 struct {
   UINT(type, MAP_RINGBUF);
   UINT(max_entries, 4 << 20);
@@ -135,6 +148,8 @@ struct {
 
 // The loader sets this to half of the size of the ring buffer: a full half wakes the reader.
 const volatile u64 wake_at_bytes = 2 << 20;
+// The loader sets this to the period of the scheduler's tick; 0 = a CPU that runs threads can be without ticks.
+const volatile u64 tick_ns = 0;
 
 INLINE struct slot *slot_of(u32 cpu) { return map_lookup(&slots, &cpu); }
 
@@ -159,11 +174,23 @@ INLINE void write(struct slot *slot, u64 at_ns, u32 cpu, u8 kind, u8 flags, u8 s
   ring_submit(record, wake ? FORCE_WAKEUP : NO_WAKEUP);
 }
 
+INLINE s32 at_most_s32(u64 ns) { return ns > 0x7fffffff ? 0x7fffffff : ns; }
+
 INLINE void interrupted(struct slot *slot, u32 cpu, u8 kind, u32 number, u64 begin_ns, u64 end_ns) {
   u64 ns = end_ns - begin_ns;
   // The watch began within this interrupt if its begin is 1.
   if (begin_ns <= 1 || ns < SHORTEST_NS || !is_watched(cpu)) return;
-  write(slot, begin_ns, cpu, kind, 0, 0, number, ns > 0x7fffffff ? 0x7fffffff : ns);
+  write(slot, begin_ns, cpu, kind, 0, 0, number, at_most_s32(ns));
+}
+
+// Writes that no interrupt of the timer came to a CPU that runs threads, since the CPU was alive last. The interrupt comes at
+// least once in each tick. If it is late, the CPU stood still (a hypervisor or the firmware had it), or the kernel ran with
+// interrupts disabled.
+INLINE void check_tick(struct slot *slot, u32 cpu, u64 now) {
+  u64 alive_ns = slot->alive_ns;
+  slot->alive_ns = now;
+  if (!tick_ns || !slot->timer_ns || now <= slot->timer_ns + tick_ns + PUNCTUAL_NS) return;
+  if (now > alive_ns + PUNCTUAL_NS) write(slot, alive_ns, cpu, NO_TICK, 0, 0, 0, at_most_s32(now - alive_ns));
 }
 
 INLINE u64 begin_on(u32 cpu) { return is_watched(cpu) ? now_ns() : 1; }
@@ -264,7 +291,14 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
       map_delete(&preempted, &into);
     }
   }
-  if (!is_watched(cpu)) return 0;
+  if (!is_watched(cpu)) {
+    slot->timer_ns = 0;
+    return 0;
+  }
+  check_tick(slot, cpu, at_ns);
+  // An idle CPU may be without ticks.
+  if (!next->pid) slot->timer_ns = 0;
+  else if (!prev->pid) slot->timer_ns = at_ns;
   check_limit(slot, cpu);
   int runnable = (u8)ctx[0] || state == 0;
   u64 limit_at = 0;
@@ -367,12 +401,62 @@ INLINE int vector_exit(u32 vector) {
 #define VECTOR_POINTS(name)                                                                        \
   SEC("tp_btf/" #name "_entry") int on_##name##_entry(u64 *ctx) { return vector_entry(); }         \
   SEC("tp_btf/" #name "_exit") int on_##name##_exit(u64 *ctx) { return vector_exit(ctx[0]); }
-VECTOR_POINTS(local_timer)
 VECTOR_POINTS(reschedule)
 VECTOR_POINTS(call_function)
 VECTOR_POINTS(call_function_single)
 VECTOR_POINTS(irq_work)
 VECTOR_POINTS(thermal_apic)
+
+SEC("tp_btf/local_timer_entry") int on_local_timer_entry(u64 *ctx) {
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (!slot) return 0;
+  u64 now = begin_on(cpu);
+  slot->vector_ns = now;
+  // The CPU is not watched.
+  if (now == 1) {
+    slot->timer_ns = 0;
+    return 0;
+  }
+  check_limit(slot, cpu);
+  check_tick(slot, cpu, now);
+  slot->timer_ns = (u32)this_thread() ? now : 0;
+  return 0;
+}
+SEC("tp_btf/local_timer_exit") int on_local_timer_exit(u64 *ctx) { return vector_exit(ctx[0]); }
+
+SEC("tp_btf/cpu_frequency") int on_frequency(u64 *ctx) {
+  u32 khz = ctx[0], cpu = ctx[1];
+  struct slot *slot = slot_of(this_cpu());
+  if (slot && is_watched(cpu)) write(slot, now_ns(), cpu, FREQUENCY, 0, 0, at_most_s32(khz), 0);
+  return 0;
+}
+
+// A thread that needs memory frees some itself, if the machine or the control group of the thread has none left.
+INLINE int reclaim_begin(void) {
+  s32 thread = own_id();
+  if (!map_lookup(&threads, &thread)) return 0;
+  u64 at_ns = now_ns();
+  map_update(&reclaims, &thread, &at_ns, 0);
+  return 0;
+}
+
+INLINE int reclaim_end(void) {
+  s32 thread = own_id();
+  u32 cpu = this_cpu();
+  u64 *begin = map_lookup(&reclaims, &thread);
+  struct slot *slot = slot_of(cpu);
+  if (!begin || !slot) return 0;
+  u64 begin_ns = *begin;
+  map_delete(&reclaims, &thread);
+  write(slot, begin_ns, cpu, RECLAIM, 0, 0, thread, at_most_s32(now_ns() - begin_ns));
+  return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin") int on_machine_reclaim_begin(u64 *ctx) { return reclaim_begin(); }
+SEC("tp_btf/mm_vmscan_direct_reclaim_end") int on_machine_reclaim_end(u64 *ctx) { return reclaim_end(); }
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin") int on_group_reclaim_begin(u64 *ctx) { return reclaim_begin(); }
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end") int on_group_reclaim_end(u64 *ctx) { return reclaim_end(); }
 
 // Page faults: perf events of software, which the kernel counts when it begins to handle a fault, and when the page is
 // there. They belong to CPUs and not to threads, so that they cost nothing at context switches.
@@ -392,7 +476,7 @@ INLINE int fault_end(u8 flags) {
   if (!begin || !slot) return 0;
   u64 begin_ns = *begin, ns = now_ns() - begin_ns;
   map_delete(&faults, &thread);
-  write(slot, begin_ns, cpu, FAULT, flags, 0, thread, ns > 0x7fffffff ? 0x7fffffff : ns);
+  write(slot, begin_ns, cpu, FAULT, flags, 0, thread, at_most_s32(ns));
   return 0;
 }
 

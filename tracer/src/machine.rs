@@ -30,6 +30,12 @@ const NEEDED: [(&str, &str); 7] = [
 const VECTORS: [&str; 6] =
     ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work", "thermal_apic"];
 
+/// Other tracepoints that some kernels lack, each with the name that its program has in the object.
+const OTHERS: [(&str, &str); 1] = [("on_frequency", "cpu_frequency")];
+/// Pairs of tracepoints at the begin and the end of the freeing of memory, with the names of their programs.
+const RECLAIMS: [(&str, &str); 2] =
+    [("on_machine_reclaim", "mm_vmscan_direct_reclaim"), ("on_group_reclaim", "mm_vmscan_memcg_reclaim")];
+
 /// Programs of page faults, with the perf event at which each of them runs.
 const FAULTS: [(&str, SoftwareEvent); 3] = [
     ("on_fault_minor", SoftwareEvent::PageFaultsMin),
@@ -48,7 +54,9 @@ struct Slot {
     limit_at: u64,
     limited: i32,
     limit: u32,
-    unused: [u32; 2],
+    timer_ns: u64,
+    alive_ns: u64,
+    unused: [u64; 7],
 }
 
 // SAFETY: `Slot` has no padding, and every pattern of bits is a value of it.
@@ -71,6 +79,7 @@ pub struct Machine {
     threads: HashMap<MapData, u32, u8>,
     preempted: HashMap<MapData, u32, u32>,
     faults: HashMap<MapData, u32, u64>,
+    reclaims: HashMap<MapData, u32, u64>,
     /// Names of the programs that the kernel has loaded.
     loaded: Vec<String>,
     /// Attached programs: dropping a link detaches its program.
@@ -94,7 +103,9 @@ impl Machine {
         let half = u64::from(bytes / 2);
         loader.btf(Some(&btf)).map_max_entries("slots", cpus.max(1)).map_max_entries("records", bytes);
         let namespace = programs::pid_namespace();
+        let tick_ns = programs::tick_ns();
         loader.override_global("wake_at_bytes", &half, true).override_global("pid_namespace", &namespace, true);
+        loader.override_global("tick_ns", &tick_ns, true);
         let mut bpf = loader.load(OBJECT).map_err(|e| chain(&e))?;
         let mut map = |name: &str| bpf.take_map(name).ok_or_else(|| format!("the object has no map {name}"));
         let records = RingBuf::try_from(map("records")?).map_err(|e| chain(&e))?;
@@ -103,6 +114,7 @@ impl Machine {
         let threads = HashMap::try_from(map("threads")?).map_err(|e| chain(&e))?;
         let preempted = HashMap::try_from(map("preempted")?).map_err(|e| chain(&e))?;
         let faults = HashMap::try_from(map("faults")?).map_err(|e| chain(&e))?;
+        let reclaims = HashMap::try_from(map("reclaims")?).map_err(|e| chain(&e))?;
         let (loaded, links) = (Vec::new(), Vec::new());
         let (fault_links, fault_cpus) = (Vec::new(), Vec::new());
         let mut machine = Machine {
@@ -113,27 +125,38 @@ impl Machine {
             threads,
             preempted,
             faults,
+            reclaims,
             loaded,
             links,
             fault_links,
             fault_cpus,
         };
+        machine.load_programs(&btf)?;
+        Ok(machine)
+    }
+
+    /// Loads all programs whose tracepoints the kernel has.
+    fn load_programs(&mut self, btf: &Btf) -> Result<(), String> {
         for (program, tracepoint) in NEEDED {
-            if !machine.load_program(program, tracepoint, &btf)? {
+            if !self.load_program(program, tracepoint, btf)? {
                 return Err(format!("the kernel has no tracepoint {tracepoint}"));
             }
         }
-        for vector in VECTORS {
-            // An entry without its exit would never end.
-            let (entry, exit) = (format!("{vector}_entry"), format!("{vector}_exit"));
-            if machine.load_program(&format!("on_{exit}"), &exit, &btf)? {
-                machine.load_program(&format!("on_{entry}"), &entry, &btf)?;
+        let vectors = VECTORS.map(|name| (format!("on_{name}"), name.to_owned(), ["entry", "exit"]));
+        let reclaims = RECLAIMS.map(|(program, name)| (program.to_owned(), name.to_owned(), ["begin", "end"]));
+        for (program, tracepoint, [begin, end]) in vectors.iter().chain(&reclaims) {
+            // A begin without its end would never end.
+            if self.load_program(&format!("{program}_{end}"), &format!("{tracepoint}_{end}"), btf)? {
+                self.load_program(&format!("{program}_{begin}"), &format!("{tracepoint}_{begin}"), btf)?;
             }
         }
-        for (program, _) in FAULTS {
-            machine.fault_program(program)?.load().map_err(|e| chain(&e))?;
+        for (program, tracepoint) in OTHERS {
+            self.load_program(program, tracepoint, btf)?;
         }
-        Ok(machine)
+        for (program, _) in FAULTS {
+            self.fault_program(program)?.load().map_err(|e| chain(&e))?;
+        }
+        Ok(())
     }
 
     /// Loads one program. Returns false if the kernel does not have the tracepoint.
@@ -163,7 +186,9 @@ impl Machine {
             limit_at: 0,
             limited: 0,
             limit: 0,
-            unused: [0; 2],
+            timer_ns: 0,
+            alive_ns: 0,
+            unused: [0; 7],
         };
         for cpu in 0..self.slots.len() {
             let lost = self.slots.get(&cpu, 0).map_or(0, |slot| slot.lost);
@@ -176,7 +201,7 @@ impl Machine {
         }
         // The end of an interrupt first: a begin without an end would make its CPU look interrupted for ever.
         let (first, then): (Vec<String>, Vec<String>) =
-            self.loaded.clone().into_iter().partition(|name| !name.ends_with("_entry"));
+            self.loaded.clone().into_iter().partition(|name| !name.ends_with("_entry") && !name.ends_with("_begin"));
         self.links = programs::attach_all(&mut self.bpf, first.into_iter().chain(then))?;
         Ok(())
     }
@@ -225,10 +250,12 @@ impl Machine {
             self.threads.insert(thread, 1, 0).map_err(|e| chain(&e))?;
         }
         self.watched.set(0, watched, 0).map_err(|e| chain(&e))?;
-        let left: Vec<u32> = self.faults.keys().filter_map(Result::ok).collect();
-        for thread in left {
-            // The entry can be gone only if its page fault has ended.
-            let _ = self.faults.remove(&thread);
+        for begun in [&mut self.faults, &mut self.reclaims] {
+            let left: Vec<u32> = begun.keys().filter_map(Result::ok).collect();
+            for thread in left {
+                // The entry can be gone only if what had begun has ended.
+                let _ = begun.remove(&thread);
+            }
         }
         // The kernel waits for all CPUs before it detaches a program, and for as long as a real-time load keeps a CPU from
         // the threads of the kernel: the programs stay attached while no thread is watched, and then write nothing.

@@ -14,9 +14,12 @@ pub fn load(bpf: &mut Ebpf, program: &str, tracepoint: &str, btf: &Btf) -> Resul
         Ok(()) => Ok(true),
         Err(ProgramError::Btf(BtfError::UnknownBtfTypeName { .. })) => Ok(false),
         Err(ProgramError::LoadError { io_error, verifier_log }) => {
-            // The last lines of the verifier's log say what it refused.
+            // The last lines of the verifier's log, before its figures, say what it refused.
             let log = verifier_log.to_string();
-            let last = log.lines().rfind(|l| !l.trim().is_empty() && !l.starts_with("processed "));
+            let is_figure = |line: &str| {
+                ["verification time ", "stack depth ", "processed "].iter().any(|name| line.starts_with(name))
+            };
+            let last = log.lines().rfind(|line| !line.trim().is_empty() && !is_figure(line));
             let last = last.map(|line| format!(": {line}")).unwrap_or_default();
             Err(format!("the kernel refuses the BPF program for {tracepoint}: {io_error}{last}"))
         }
@@ -71,6 +74,20 @@ pub fn pid_namespace() -> u32 {
     let link = std::fs::read_link("/proc/self/ns/pid").ok();
     let number = link.and_then(|link| link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
     number.filter(|number| *number != FIRST).unwrap_or(0)
+}
+
+/// Period of the scheduler's tick, ns (`tick_ns` of the C files); 0 if it is not known, or if CPUs that run threads can be
+/// without ticks (parameter `nohz_full` of the kernel).
+pub fn tick_ns() -> u64 {
+    let without = std::fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
+    if without.contains(|c: char| c.is_ascii_digit()) {
+        return 0;
+    }
+    let mut period = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // The kernel advances this clock at each tick.
+    // SAFETY: room for the answer.
+    let done = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut period) };
+    if done == 0 && period.tv_sec == 0 { period.tv_nsec as u64 } else { 0 }
 }
 
 /// Text of an error with its causes.

@@ -7,15 +7,15 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 9;
+pub const TB_TRACER_VERSION: u32 = 10;
 
 /// One record of the tracer.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct tb_trace {
-    /// Time of the event, for an interrupt or a page fault its begin, monotonic ns.
+    /// Time of the event, for everything with a duration its begin, monotonic ns.
     pub at_ns: u64,
-    /// CPU on which the event happened.
+    /// CPU on which the event happened, or whose frequency changed.
     pub cpu: u32,
     /// Kind of the event, one of `TB_TRACE_*`.
     pub kind: u8,
@@ -25,11 +25,11 @@ pub struct tb_trace {
     pub state: u8,
     /// Reserved member of a record, always 0.
     pub unused: u8,
-    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move, page fault, fair
-    /// server or limit: the thread.
+    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move, page fault, freeing of
+    /// memory, fair server or limit: the thread. Frequency: the new one, kHz.
     pub one: i32,
-    /// Switch: thread that got the CPU. Wake-up: thread that ran where the wake-up happened. Interrupt or page
-    /// fault: its duration, ns. Move: the new CPU.
+    /// Switch: thread that got the CPU. Wake-up: thread that ran where the wake-up happened. Interrupt, page fault, freeing of
+    /// memory or missing tick: its duration, ns. Move: the new CPU.
     pub two: i32,
 }
 
@@ -52,6 +52,13 @@ pub const TB_TRACE_FAULT: u8 = 7;
 pub const TB_TRACE_SERVED: u8 = 8;
 /// Kind of a record: a limit of CPU time, which is the state, still kept a watched thread from the CPU.
 pub const TB_TRACE_LIMITED: u8 = 9;
+
+/// Kind of a record: a watched thread needed memory and freed some first (direct reclaim).
+pub const TB_TRACE_RECLAIM: u8 = 10;
+/// Kind of a record: a CPU ran threads and got no interrupt of its timer for longer than a tick.
+pub const TB_TRACE_NO_TICK: u8 = 11;
+/// Kind of a record: the kernel set the frequency of a CPU.
+pub const TB_TRACE_FREQUENCY: u8 = 12;
 
 /// Flag of a switch: the thread that left the CPU was still runnable.
 pub const TB_TRACE_PREEMPTED: u8 = 1;

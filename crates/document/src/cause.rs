@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Causes of a delay. The last four words say where the time passed, and not why, so that they never count as an
+/// Causes of a delay. The last five words say where the time passed, and not why, so that they never count as an
 /// explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -21,6 +21,9 @@ pub enum CauseWord {
     Softirq,
     /// A thread was in a page fault: a page of memory was not there, and the kernel made it or read it from a disk.
     PageFault,
+    /// A thread needed memory, and the kernel freed some in this thread first, because the machine or a control group had
+    /// none left.
+    Reclaim,
     /// A thread slept in the kernel and no signal could wake it: it waited for a disk.
     BlockedIo,
     /// A thread slept in the kernel and no signal could wake it: it waited for neither a disk nor a page of memory, for
@@ -47,10 +50,14 @@ pub enum CauseWord {
     /// A thread was ready to run, and its CPU was idle: the CPU had to leave an idle state first, and in a virtual machine
     /// the hypervisor had to run it.
     IdleExit,
+    /// The message was at the executor of its end, a single thread, which handled another message first.
+    Executor,
     /// The sender slept although its message was due, because the interrupt of its timer came late.
     TimerLate,
     /// The hypervisor ran something else on a virtual CPU.
     Steal,
+    /// A CPU had a lower frequency than at other times of the trial, so that work on it took longer.
+    Frequency,
     /// The message waited in the queue discipline of a device, which held it back or had other packets before it.
     QueueDiscipline,
     /// The message waited until the gate of its traffic class was open for as long as its frame needs (IEEE 802.1Q), by the
@@ -71,6 +78,9 @@ pub enum CauseWord {
     Network,
     /// A thread of an end slept inside the driver's call to send.
     DriverCall,
+    /// A CPU ran a thread, and no interrupt of its timer came: a hypervisor or the firmware had the CPU, or code of the kernel
+    /// ran with interrupts disabled.
+    MachineGap,
     /// A process of Tailbound that does not measure had the CPU.
     Instrument,
 }
@@ -78,7 +88,14 @@ pub enum CauseWord {
 impl CauseWord {
     /// True if the word says why the time passed, and not only where.
     pub fn explains(self) -> bool {
-        !matches!(self, CauseWord::OwnWork | CauseWord::Network | CauseWord::DriverCall | CauseWord::Instrument)
+        !matches!(
+            self,
+            CauseWord::OwnWork
+                | CauseWord::Network
+                | CauseWord::DriverCall
+                | CauseWord::MachineGap
+                | CauseWord::Instrument
+        )
     }
 }
 

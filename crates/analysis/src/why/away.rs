@@ -1,20 +1,23 @@
-//! Threads that had no CPU when a timeline begins.
+//! Threads that had no CPU when a timeline begins, and the frequencies that CPUs had then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{SleepState, SwitchEvent, SwitchKind, Switches};
 
-/// The events since which threads had no CPU at the time `at_ns`, which lies in a requested time span of an agent: before the
-/// time span began, or within it.
+/// The events since which threads had no CPU at the time `at_ns`, or CPUs had their frequencies. The time lies in a requested
+/// time span of an agent; the events happened before the time span began, or within it.
 pub(crate) fn away(seen: &Switches, at_ns: i64) -> Vec<SwitchEvent> {
     let Some((begin_ns, _)) = seen.windows.iter().find(|(begin, end)| (*begin..=*end).contains(&at_ns)) else {
         return Vec::new();
     };
     let of_span = seen.away.iter().filter(|away| away.until_ns == *begin_ns).map(|away| away.event);
-    let away = of_span.map(|event| (thread_of(&event), event)).collect();
-    let mut threads = Threads { away, on: BTreeSet::new() };
+    let (of_cpus, of_threads): (Vec<SwitchEvent>, Vec<SwitchEvent>) =
+        of_span.partition(|event| matches!(event.what, SwitchKind::Frequency { .. }));
+    let away = of_threads.into_iter().map(|event| (thread_of(&event), event)).collect();
+    let frequencies = of_cpus.into_iter().map(|event| (event.cpu, event)).collect();
+    let mut threads = Threads { away, on: BTreeSet::new(), frequencies };
     let first = seen.events.partition_point(|e| e.at_ns < *begin_ns);
     seen.events[first..].iter().take_while(|e| e.at_ns < at_ns).for_each(|event| threads.take(event));
-    threads.away.into_values().collect()
+    threads.away.into_values().chain(threads.frequencies.into_values()).collect()
 }
 
 fn thread_of(event: &SwitchEvent) -> i32 {
@@ -30,6 +33,8 @@ struct Threads {
     away: BTreeMap<i32, SwitchEvent>,
     /// Threads that have a CPU, as far as events show it.
     on: BTreeSet<i32>,
+    /// For each CPU, the event with which it got its frequency.
+    frequencies: BTreeMap<u32, SwitchEvent>,
 }
 
 impl Threads {
@@ -41,6 +46,7 @@ impl Threads {
             }
             SwitchKind::Out { thread, preempted } => self.left(thread, event, preempted),
             SwitchKind::In(thread) => self.came(thread),
+            SwitchKind::Frequency { .. } => drop(self.frequencies.insert(event.cpu, *event)),
             SwitchKind::Wake { thread, .. } if !self.on.contains(&thread) => drop(self.away.insert(thread, *event)),
             _ => {}
         }

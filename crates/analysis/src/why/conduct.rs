@@ -2,6 +2,7 @@
 //! recorded events do not show.
 
 use crate::why::gate::Gate;
+use crate::why::handled::Handled;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{Measure, PathEnd, ReceiveMode, TrialSpec};
 use tailbound_record::Manifest;
@@ -15,6 +16,8 @@ pub(crate) struct Conduct {
     pub sleep_until_due: bool,
     /// Names of the ends whose writers wait for acknowledgements.
     pub await_acks: BTreeSet<String>,
+    /// What executors handled, if they receive the messages.
+    pub handled: Option<Handled>,
     /// For each end with gates: the gate of the class of its messages.
     pub gates: BTreeMap<String, Gate>,
 }
@@ -34,7 +37,7 @@ impl Conduct {
         let path = done.and_then(|done| done.path.as_ref());
         let gate = |end: &PathEnd| Some((end.end.clone(), Gate::of(end, spec?)?));
         let gates = path.into_iter().flat_map(|path| &path.ends).filter_map(gate).collect();
-        Conduct { poll, sleep_until_due, await_acks, gates }
+        Conduct { poll, sleep_until_due, await_acks, handled: None, gates }
     }
 }
 

@@ -39,6 +39,12 @@ pub(crate) enum Doing {
     ReadOthers {
         cpu: u32,
     },
+    /// The thread is an executor and handled another message, on this CPU, or asleep. `arrived`: it is certain that the
+    /// followed message was there already.
+    HandledAnother {
+        cpu: Option<u32>,
+        arrived: bool,
+    },
     /// No thread had the message: it was at this step of its way through the kernel.
     Passed(Step, Evidence),
     Waited {
@@ -223,7 +229,7 @@ fn follow_sender(thread: Option<i32>, leg: &Leg, timeline: &Timeline, threads: &
 }
 
 /// Whether the message of a leg is on its way from one end to the other.
-fn is_on_the_way(leg: &Leg) -> bool {
+pub(crate) fn is_on_the_way(leg: &Leg) -> bool {
     matches!(leg.metric, Metric::Out | Metric::Back | Metric::RoundTrip)
 }
 

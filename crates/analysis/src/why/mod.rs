@@ -11,20 +11,25 @@ mod conduct;
 mod course;
 mod delays;
 mod drops;
+mod executor;
 mod gate;
 mod gated;
 mod guest;
+mod handled;
 mod hops;
 mod interruptions;
 mod kernels;
 mod ledger;
+mod memory;
 mod of_trial;
 mod other_clock;
+mod pace;
 mod passage;
 mod recordings;
 mod remaining;
 mod share;
 mod shares;
+mod slow;
 mod stamps;
 mod steal;
 mod sums;
@@ -46,6 +51,7 @@ use crate::pass_error::PassError;
 use crate::why::conduct::Conduct;
 use crate::why::drops::Drops;
 use crate::why::guest::Guest;
+use crate::why::handled::Handled;
 use crate::why::kernels::Kernel;
 use crate::why::ledger::{Entry, Ledger, Timelines, Usual};
 use crate::why::other_clock::{Lines, Pong, View, host_clock, is_of_ping, kernel_cpu};
@@ -55,7 +61,7 @@ use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
-use tailbound_model::{Attribution, SwitchScope, Switches, TrialSpec};
+use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockBounds, Incident, Misses};
 
@@ -173,7 +179,10 @@ fn facts_of(
         let period = spec.and_then(|spec| spec.rate.period());
         wanted.times = remaining::rows(found, period.map(|p| p.0));
     }
-    let read = match wanted.messages.is_empty() && !any_lost {
+    // Times of a pong with another clock would have to be converted.
+    let executor = spec.filter(|spec| spec.measure.receive() == ReceiveMode::Executor);
+    wanted.calls = matches!(pong, Pong::SameClock) && executor.is_some();
+    let mut read = match wanted.messages.is_empty() && !any_lost {
         true => Read::default(),
         false => {
             let messages = BTreeMap::new();
@@ -184,7 +193,11 @@ fn facts_of(
     };
     let recorded = seen.as_deref().unwrap_or_default();
     let guests = Guest::of(&record.manifest, trial, &pong, recorded);
-    let conduct = Conduct::of(&record.manifest, trial, spec);
+    let mut conduct = Conduct::of(&record.manifest, trial, spec);
+    conduct.handled = executor.filter(|_| wanted.calls).map(|spec| {
+        let is_one_thread = spec.arrangement.is_some_and(|a| a.executors == 1);
+        Handled::of(is_one_thread, std::mem::take(&mut read.calls))
+    });
     let outer = recorded.iter().find_map(|s| s.host.as_ref()).map(|host| host.name.as_str());
     let is_watched = pong.is_followed() && guest::are_watched(&guests, outer.is_some());
     let kernels = kernels::of_trial(&record.manifest, trial, kernels, (outer, is_watched));

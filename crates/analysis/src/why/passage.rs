@@ -3,7 +3,8 @@
 //! If the way of the message through the kernel was recorded in a leg, the sending thread is followed until the first
 //! device, the kernel until the socket, and the receiving thread after that; otherwise the threads alone.
 
-use crate::why::course::{self, Doing, Piece, follow};
+use crate::why::course::{self, Doing, Piece, follow, is_on_the_way};
+use crate::why::executor;
 use crate::why::stamps::{Leg, Stamps};
 use crate::why::threads::Threads;
 use crate::why::timeline::Timeline;
@@ -14,9 +15,16 @@ use tailbound_model::Metric;
 
 /// Follows a message through its legs. The pieces are in the order of the legs; within a leg the latest comes first.
 pub(crate) fn course(stamps: &Stamps, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
-    let one = |leg: &Leg| match way(leg, stamps, timeline, threads) {
-        Some((way, evidence)) => of_leg(leg, (&way, evidence), timeline, threads),
-        None => course::of_leg(leg, timeline, threads),
+    let one = |leg: &Leg| {
+        let (pieces, arrived_ns) = match way(leg, stamps, timeline, threads) {
+            Some((way, evidence)) => {
+                let arrived_ns = way.in_socket.then_some(way.to_ns);
+                (of_leg(leg, (&way, evidence), timeline, threads), arrived_ns)
+            }
+            // The sender knows from the beginning what it is to send.
+            None => (course::of_leg(leg, timeline, threads), Some(leg.from_ns).filter(|_| !is_on_the_way(leg))),
+        };
+        pieces.into_iter().flat_map(|piece| executor::divided(piece, stamps, arrived_ns, threads)).collect::<Vec<_>>()
     };
     stamps.legs().iter().flat_map(one).collect()
 }

@@ -6,15 +6,17 @@ use crate::why::guest::{Guest, Kept, in_turn, without};
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::other_clock::Machine;
 use crate::why::share::{Circumstances, Key, Share, key, whole};
-use crate::why::steal::divided;
-use crate::why::threads::Threads;
+use crate::why::slow;
 use crate::why::timeline::{Idle, Timeline};
 use crate::why::timers;
-use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
+use crate::why::waits::{asleep, hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
 use crate::why::way::{Place, Step};
 use tailbound_document::{CauseWord, CausedBy, Evidence};
-use tailbound_model::SleepState;
+use tailbound_model::{Interruption, SleepState};
+
+/// The soft interrupt that receives packets, in the order of `/proc/softirqs`.
+const NET_RX: u32 = 3;
 
 /// The causes of one time span. A part of the span without any cause has no share.
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
@@ -144,8 +146,22 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
     match part.what {
         Doing::Ran { cpu } => ran(part, (cpu, CauseWord::OwnWork), timeline, known, shares),
         Doing::ReadOthers { cpu } => ran(part, (cpu, CauseWord::SocketQueue), timeline, known, shares),
-        Doing::Polled { cpu } => polled(part, cpu, timeline, known.threads, shares),
-        Doing::Passed(step, evidence) => shares.push(passed(part, (step, evidence), timeline, known)),
+        Doing::HandledAnother { cpu: Some(cpu), arrived: true } => {
+            ran(part, (cpu, CauseWord::Executor), timeline, known, shares);
+        }
+        Doing::HandledAnother { arrived: true, .. } => {
+            shares.push(whole(part, CauseWord::Executor, None, None, Evidence::Seen));
+        }
+        // The message can have been on its way meanwhile.
+        Doing::HandledAnother { .. } => {
+            let at_most = |cause, thread| {
+                let part = Piece { thread, ..*part };
+                whole(&part, cause, None, None, Evidence::AtMost)
+            };
+            shares.extend([at_most(CauseWord::Executor, part.thread), at_most(CauseWord::Network, 0)]);
+        }
+        Doing::Polled { cpu } => polled(part, cpu, timeline, known, shares),
+        Doing::Passed(step, evidence) => shares.extend(passed(part, (step, evidence), timeline, known)),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
             if let Some(Limited { limit, .. }) = limited {
@@ -171,19 +187,19 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
             shares.extend(hidden_page_fault(part, timeline, known));
         }
         Doing::SleptInCall(state) => {
-            let (cause, evidence) = asleep(state).unwrap_or((CauseWord::DriverCall, Evidence::Seen));
+            let (cause, evidence) = state.and_then(asleep).unwrap_or((CauseWord::DriverCall, Evidence::Seen));
             shares.push(whole(part, cause, None, None, evidence));
         }
         Doing::SleptForMessage(state) => {
             // That no thread had the message is concluded from the absence of events.
-            let (cause, evidence) = asleep(state).unwrap_or((CauseWord::Network, Evidence::Inferred));
+            let (cause, evidence) = state.and_then(asleep).unwrap_or((CauseWord::Network, Evidence::Inferred));
             shares.push(Share {
                 key: Key { thread: None, ..key(part, cause, None, None) },
                 ..whole(part, cause, None, None, evidence)
             });
         }
         Doing::Slept(state) => {
-            let cause = asleep(state);
+            let cause = state.and_then(asleep);
             shares.extend(cause.map(|(cause, evidence)| whole(part, cause, None, None, evidence)));
         }
         Doing::Unknown => {}
@@ -204,35 +220,41 @@ fn ran(
     for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
         let span = |from_ns, to_ns| Piece { from_ns, to_ns, ..*part };
         if let Some(by) = by {
-            shares.push(interrupted(&span(from_ns, to_ns), cpu, by, known.threads));
+            let share = interrupted(&span(from_ns, to_ns), cpu, by, known.threads);
+            shares.extend(slow::interrupt(share, by, cpu, timeline));
             continue;
         }
-        let itself = |from_ns, to_ns| divided(whole(&span(from_ns, to_ns), own, Some(cpu), None, evidence), known);
-        let mut at = from_ns;
-        for (begin, end) in timeline.page_faults(part.thread, from_ns, to_ns) {
-            shares.extend(itself(at, begin));
-            // Without the CPU, so that it is one entry with the sleep in a page fault.
-            shares.push(whole(&span(begin, end), CauseWord::PageFault, None, None, Evidence::Seen));
-            at = end;
+        for (from_ns, to_ns, memory) in timeline.memory.divide(part.thread, from_ns, to_ns) {
+            let span = span(from_ns, to_ns);
+            match memory.and_then(asleep) {
+                // Without the CPU, so that it is one entry with the sleep for the same reason.
+                Some((cause, evidence)) => shares.push(whole(&span, cause, None, None, evidence)),
+                None => shares.extend(slow::ran(&span, (cpu, own, evidence), timeline, known)),
+            }
         }
-        shares.extend(itself(at, to_ns));
     }
 }
 
 /// The causes of a time in which a thread asked for a message that had not arrived: what interrupted the thread may have
 /// kept the message, too; in the rest of the time the message was on its way.
-fn polled(part: &Piece, cpu: u32, timeline: &Timeline, threads: &Threads, shares: &mut Vec<Share>) {
+fn polled(part: &Piece, cpu: u32, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
     for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
         let span = Piece { from_ns, to_ns, ..*part };
-        shares.push(match by {
-            Some(by) => Share { evidence: Evidence::Inferred, ..interrupted(&span, cpu, by, threads) },
-            None => whole(&Piece { thread: 0, ..span }, CauseWord::Network, None, None, Evidence::Inferred),
+        shares.extend(match by {
+            Some(by) => {
+                let share = Share { evidence: Evidence::Inferred, ..interrupted(&span, cpu, by, known.threads) };
+                slow::interrupt(share, by, cpu, timeline)
+            }
+            None => {
+                let network = whole(&Piece { thread: 0, ..span }, CauseWord::Network, None, None, Evidence::Inferred);
+                slow::without_standstill(network, cpu, timeline)
+            }
         });
     }
 }
 
 /// The cause of a time in which the kernel had the message.
-fn passed(part: &Piece, (step, evidence): (Step, Evidence), timeline: &Timeline, known: &Circumstances) -> Share {
+fn passed(part: &Piece, (step, evidence): (Step, Evidence), timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let by = |name: String| Some(CausedBy::named(name));
     let device = |index: Option<usize>| index.and_then(|index| timeline.hops.device(index));
     let at = |place| match place {
@@ -254,21 +276,10 @@ fn passed(part: &Piece, (step, evidence): (Step, Evidence), timeline: &Timeline,
     };
     // On the loopback interface, the soft interrupt runs on the CPU of the sender.
     let end = cpu.and_then(|cpu| known.threads.end_of_cpu(cpu)).unwrap_or(part.end);
-    whole(&Piece { end, ..*part }, cause, cpu, by, evidence)
-}
-
-/// The cause that the kernel's state of a sleeping thread shows by itself, and how certain it is.
-fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
-    match state? {
-        // The thread may have waited for a lock as well as for a disk.
-        SleepState::Uninterruptible => Some((CauseWord::BlockedIo, Evidence::AtMost)),
-        SleepState::Io => Some((CauseWord::BlockedIo, Evidence::Seen)),
-        SleepState::PageFault => Some((CauseWord::PageFault, Evidence::Seen)),
-        // The thread waited neither for a disk nor for a page.
-        SleepState::KernelLock => Some((CauseWord::KernelLock, Evidence::Inferred)),
-        SleepState::Frozen => Some((CauseWord::Frozen, Evidence::Seen)),
-        SleepState::Stopped => Some((CauseWord::Stopped, Evidence::Seen)),
-        SleepState::Interruptible | SleepState::Ended => None,
+    let share = whole(&Piece { end, ..*part }, cause, cpu, by, evidence);
+    match cpu {
+        Some(cpu) => slow::interrupt(share, Interruption::Softirq(NET_RX), cpu, timeline),
+        None => vec![share],
     }
 }
 
@@ -276,6 +287,7 @@ fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
 fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Option<Halt>)> {
     let mut halts = match piece.what {
         Doing::Ran { .. } | Doing::ReadOthers { .. } | Doing::Polled { .. } | Doing::Passed(..) => Vec::new(),
+        Doing::HandledAnother { cpu: Some(_), .. } => Vec::new(),
         _ => halts(piece, timeline, known),
     };
     halts.sort_unstable();
@@ -327,6 +339,7 @@ mod tests {
     use super::*;
     use crate::why::guest::Guest;
     use crate::why::kernels::Kernel;
+    use crate::why::threads::Threads;
     use std::collections::BTreeMap;
     use tailbound_model::{
         Counter, CounterMove, CounterSeries, CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope,
@@ -371,6 +384,12 @@ mod tests {
         // The first page fault began before the run, and before the recorded time span.
         let seen = shares_of_a_run(true, &[(50, fault(THREAD, 150)), (400, fault(THREAD, 300)), (500, interrupt)]);
         let expected = [(CauseWord::Softirq, 50, 50), (CauseWord::PageFault, 350, 350), (CauseWord::OwnWork, 400, 400)];
+        assert_eq!(seen, expected);
+        // The kernel frees memory within a page fault.
+        let reclaim = SwitchKind::Reclaim { thread: THREAD, ns: 100 };
+        let seen = shares_of_a_run(true, &[(400, fault(THREAD, 300)), (450, reclaim)]);
+        let expected =
+            [(CauseWord::PageFault, 200, 200), (CauseWord::Reclaim, 100, 100), (CauseWord::OwnWork, 500, 500)];
         assert_eq!(seen, expected);
         // Page faults of other threads do not concern this one.
         assert_eq!(shares_of_a_run(true, &[(400, fault(THREAD + 1, 300))]), [(CauseWord::OwnWork, 800, 800)]);

@@ -7,6 +7,11 @@ use tailbound_document::LossPlace;
 use tailbound_model::{Metric, NO_TIME, Outcome, counter_of};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 
+/// Messages that are handled in less time delay no other message by much, ns.
+const LEAST_CALL_NS: i64 = 20_000;
+/// Largest number of handled messages of an end that are kept.
+const MOST_CALLS: usize = 500_000;
+
 /// Times of one message, monotonic ns of the sender, unless a conversion of the pong's times is still to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamps {
@@ -116,6 +121,8 @@ pub(crate) struct Wanted {
     /// Rows of messages of which only the due time and the receipt of the answer are needed; apart from each other, in
     /// rising order.
     pub times: Vec<Range<u64>>,
+    /// Whether the times are wanted in which the ends handled messages.
+    pub calls: bool,
 }
 
 /// What was read from the samples of a trial. Messages without an answer have no times.
@@ -125,6 +132,9 @@ pub(crate) struct Read {
     pub messages: BTreeMap<u64, Stamps>,
     /// Due time and receipt of the answer of each message, ns, without the messages of the warm-up.
     pub times: Vec<(i64, i64)>,
+    /// Begin and end of the longer send calls of the ping, and of the longer times from the receipt at the pong to the end of the
+    /// send call for the answer, if they are wanted, ns.
+    pub calls: [Vec<(i64, i64)>; 2],
     pub lost: Lost,
 }
 
@@ -159,10 +169,22 @@ pub(crate) fn read(
             let part = range.start.max(rows.start) - first..range.end.min(rows.end) - first;
             read.times.extend(part.filter_map(|i| times(batch, i as usize)));
         }
+        if wanted.calls {
+            let begin_and_end = [(&batch.send_begin_ns, &batch.send_end_ns), (&batch.echo_in_ns, &batch.echo_end_ns)];
+            let ends = if with_echo { &begin_and_end[..] } else { &begin_and_end[..1] };
+            ends.iter().zip(&mut read.calls).for_each(|((begin, end), calls)| add_calls(calls, begin, end));
+        }
         sent_before = batch.send_end_ns.last().copied().unwrap_or(sent_before);
         first += batch.len() as u64;
     })?;
     Ok(read)
+}
+
+/// Adds the times between `begin` and `end` that are long enough to delay another message.
+fn add_calls(calls: &mut Vec<(i64, i64)>, begin: &[i64], end: &[i64]) {
+    let both = begin.iter().copied().zip(end.iter().copied()).filter(|(b, e)| *b != NO_TIME && *e != NO_TIME);
+    let room = MOST_CALLS.saturating_sub(calls.len());
+    calls.extend(both.filter(|(begin, end)| end - begin >= LEAST_CALL_NS).take(room));
 }
 
 /// Due time and receipt of the answer of one message, ns; `None` for a message of the warm-up or without an answer.

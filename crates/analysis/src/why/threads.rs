@@ -3,11 +3,12 @@
 use crate::clocks::OWN;
 use crate::why::conduct::Conduct;
 use crate::why::gate::Gate;
+use crate::why::handled::Handled;
 use crate::why::kernels::Kernel;
 use crate::why::other_clock::{Machine, Pong, kernel_id};
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, CausedBy, Thread, ThreadReport};
-use tailbound_model::{CpuList, Policy, Switches, Task};
+use tailbound_model::{CpuList, Policy, SwitchKind, Switches, Task};
 
 /// Names of Tailbound's processes begin with one of these: the program itself, and the processes that it names.
 const OWN_NAMES: [&str; 2] = ["tailbound", "tb-"];
@@ -30,6 +31,8 @@ pub(crate) struct Threads<'a> {
     conduct: Conduct,
     /// Kernels of the ping end, of the pong end, and of the host of the guests in which they run.
     kernels: [Kernel; 3],
+    /// For each CPU, the highest frequency that it had in the recorded events, kHz.
+    highest_khz: BTreeMap<u32, u32>,
 }
 
 impl<'a> Threads<'a> {
@@ -79,6 +82,11 @@ impl<'a> Threads<'a> {
         self.conduct.gates.get(end)
     }
 
+    /// What executors handled, if they receive the messages.
+    pub fn handled(&self) -> Option<&Handled> {
+        self.conduct.handled.as_ref()
+    }
+
     /// Whether the sender sleeps by a timer of its own until a message is due.
     pub fn sleep_until_due(&self) -> bool {
         self.conduct.sleep_until_due
@@ -115,7 +123,20 @@ impl<'a> Threads<'a> {
     /// The threads in the recorded events alone.
     pub fn of_tasks(seen: &'a [Switches]) -> Threads<'a> {
         let others = seen.iter().flat_map(|s| &s.tasks).map(|(tid, task)| (*tid, task));
-        Threads { others: others.collect(), ..Threads::default() }
+        let mut highest_khz = BTreeMap::new();
+        let all = seen.iter().flat_map(|s| s.events.iter().chain(s.away.iter().map(|away| &away.event)));
+        for event in all {
+            if let SwitchKind::Frequency { khz } = event.what {
+                let highest: &mut u32 = highest_khz.entry(event.cpu).or_default();
+                *highest = khz.max(*highest);
+            }
+        }
+        Threads { others: others.collect(), highest_khz, ..Threads::default() }
+    }
+
+    /// The highest frequency that a CPU had in the recorded events, kHz; `None` if its frequency is not known.
+    pub fn highest_khz(&self, cpu: u32) -> Option<u32> {
+        self.highest_khz.get(&cpu).copied()
     }
 
     pub fn is_of_an_end(&self, tid: i32) -> bool {

@@ -3,6 +3,8 @@
 
 use crate::why::away::away;
 use crate::why::hops::Hops;
+use crate::why::memory::Memory;
+use crate::why::pace::Pace;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
@@ -102,8 +104,6 @@ pub(crate) struct Timeline {
     acted: BTreeMap<u32, (i32, i64)>,
     /// For each CPU: time spans of interrupts, by their begin. Spans can lie inside each other.
     interrupts: BTreeMap<u32, Vec<InterruptSpan>>,
-    /// For each measured thread, in the order of time: begin and end of its page faults.
-    faults: BTreeMap<i32, Vec<(i64, i64)>>,
     /// CPUs whose interrupts were recorded.
     interrupts_seen: BTreeSet<u32>,
     wakes_seen: bool,
@@ -113,6 +113,10 @@ pub(crate) struct Timeline {
     packets_seen: bool,
     /// Whether the host of the guests was recorded in the trial, and not in the whole time span.
     misses_host: bool,
+    /// Times in which measured threads had to wait for memory.
+    pub memory: Memory,
+    /// How fast the CPUs worked.
+    pub pace: Pace,
     /// Ways of messages through the kernel.
     pub hops: Hops,
 }
@@ -144,7 +148,7 @@ impl Timeline {
             let first = seen.events.partition_point(|e| e.at_ns < begin_ns);
             let within = seen.events[first..].iter().take_while(|e| e.at_ns <= end_ns);
             let earlier = seen.events.partition_point(|e| e.at_ns < begin_ns.saturating_sub(LONGEST_SPAN_NS));
-            let into = seen.events[earlier..first].iter().filter(|e| lasted_until(e) > begin_ns);
+            let into = seen.events[earlier..first].iter().filter(|e| e.end_ns() > begin_ns);
             events.extend(into.chain(within).filter(|e| !twice(e)));
             if let SwitchScope::Cpus(cpus) = &seen.scope {
                 recorded.extend(&cpus.0);
@@ -173,6 +177,7 @@ impl Timeline {
                 }
                 (thread, State::Asleep(None))
             }
+            SwitchKind::Frequency { khz } => return self.pace.had(at_ns, cpu, khz),
             _ => return,
         };
         let events = self.threads.entry(thread).or_default();
@@ -194,7 +199,8 @@ impl Timeline {
         self.push(event);
     }
 
-    fn push(&mut self, SwitchEvent { at_ns, cpu, what }: SwitchEvent) {
+    fn push(&mut self, event: SwitchEvent) {
+        let SwitchEvent { at_ns, cpu, what } = event;
         match what {
             SwitchKind::Switch { out, into, preempted, state, limit } => {
                 // Perf events report a thread that ends without its id.
@@ -229,9 +235,8 @@ impl Timeline {
                 let span = InterruptSpan { from_ns: at_ns, to_ns: at_ns + i64::from(ns), by };
                 self.interrupts.entry(cpu).or_default().push(span);
             }
-            SwitchKind::PageFault { thread, ns, .. } => {
-                self.faults.entry(thread).or_default().push((at_ns, at_ns + i64::from(ns)));
-            }
+            SwitchKind::PageFault { .. } | SwitchKind::Reclaim { .. } => self.memory.push(&event),
+            SwitchKind::NoTick { .. } | SwitchKind::Frequency { .. } => self.pace.push(&event),
         }
     }
 
@@ -552,18 +557,21 @@ impl Timeline {
         self.begin_ns <= to_ns && from_ns <= self.end_ns
     }
 
-    /// Whether `thread` was in a page fault at the time `at`.
-    pub fn in_page_fault(&self, thread: i32, at: i64) -> bool {
-        self.page_faults(thread, at, at + 1).next().is_some()
-    }
-
-    /// Begin and end of the page faults of `thread` between two times, cut off at these times, monotonic ns.
-    pub fn page_faults(&self, thread: i32, from_ns: i64, to_ns: i64) -> impl Iterator<Item = (i64, i64)> {
-        let faults = self.faults.get(&thread).map_or(&[][..], Vec::as_slice);
-        // A thread is in one page fault at a time, so that the ends are in the order of time too.
-        let first = faults.partition_point(|(_, end)| *end <= from_ns);
-        let within = faults[first..].iter().take_while(move |(begin, _)| *begin < to_ns);
-        within.map(move |(begin, end)| ((*begin).max(from_ns), (*end).min(to_ns)))
+    /// Time between two times in which `cpu`, which ran threads all the time, may have stood still, ns: it got no interrupt of
+    /// its timer for longer than a tick. Until its last interrupt, it did not stand still.
+    pub fn still_ns(&self, cpu: u32, from_ns: i64, to_ns: i64) -> i64 {
+        let interrupts = self.interrupts.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let spans = self.pace.no_ticks(cpu, from_ns, to_ns).map(|(begin, end)| {
+            let before = interrupts[..interrupts.partition_point(|s| s.from_ns < end)].iter();
+            // Other interrupts, too, have to wait for the end of an interrupt, but not for the end of a soft interrupt.
+            let enabled = before.map(|s| match s.by {
+                Interruption::Softirq(_) if s.to_ns < end => s.to_ns,
+                _ => s.from_ns,
+            });
+            let alive = enabled.max().unwrap_or(begin);
+            (end - begin.max(alive)).max(0)
+        });
+        spans.sum()
     }
 }
 
@@ -577,14 +585,10 @@ fn is_whole(seen: &Switches, (begin_ns, end_ns): (i64, i64)) -> bool {
 fn is_of_a_thread(event: &SwitchEvent) -> bool {
     matches!(
         event.what,
-        SwitchKind::Wake { .. } | SwitchKind::Moved { .. } | SwitchKind::PageFault { .. } | SwitchKind::Limited { .. }
+        SwitchKind::Wake { .. }
+            | SwitchKind::Moved { .. }
+            | SwitchKind::PageFault { .. }
+            | SwitchKind::Reclaim { .. }
+            | SwitchKind::Limited { .. }
     )
-}
-
-/// End of an interrupt or a page fault; for other events, their time. Monotonic ns.
-fn lasted_until(event: &SwitchEvent) -> i64 {
-    match event.what {
-        SwitchKind::Interrupted { ns, .. } | SwitchKind::PageFault { ns, .. } => event.at_ns + i64::from(ns),
-        _ => event.at_ns,
-    }
 }

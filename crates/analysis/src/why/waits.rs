@@ -4,10 +4,11 @@ use crate::why::course::Piece;
 use crate::why::delays::delay;
 use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Share, whole};
+use crate::why::slow;
 use crate::why::steal::divided;
 use crate::why::timeline::{Timeline, UNKNOWN};
 use tailbound_document::{CauseWord, Evidence};
-use tailbound_model::{CounterMove, CpuLimit};
+use tailbound_model::{CounterMove, CpuLimit, SleepState};
 
 /// Longest time that an idle CPU takes to run a thread, ns. The deepest idle states of x86 and Arm CPUs take some hundred
 /// microseconds to leave; what takes longer has another reason, for example a hypervisor.
@@ -42,16 +43,19 @@ pub(crate) fn waited(
         for (from_ns, to_ns, by) in divide(from, to, &timeline.interrupts(cpu, from, to)) {
             let span = Piece { from_ns, to_ns, ..*part };
             let found = match by {
-                Some(by) => vec![interrupted(&span, cpu, by, known.threads)],
+                Some(by) => slow::interrupt(interrupted(&span, cpu, by, known.threads), by, cpu, timeline),
                 None if tid == 0 => idle(&span, (cpu, part.from_ns), timeline, known),
-                None if tid == UNKNOWN => vec![whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence)],
+                None if tid == UNKNOWN => {
+                    let share = whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence);
+                    slow::without_standstill(share, cpu, timeline)
+                }
                 None => {
                     let (cause, by) = known.threads.had_the_cpu(tid);
                     // The scheduler prefers the thread that waits, but for the fair server.
                     let displaced =
                         known.threads.rank(part.thread) > known.threads.rank(tid) && timeline.is_served(cpu, from);
                     let cause = if displaced { CauseWord::FairServer } else { cause };
-                    vec![whole(&span, cause, Some(cpu), Some(by), evidence)]
+                    slow::without_standstill(whole(&span, cause, Some(cpu), Some(by), evidence), cpu, timeline)
                 }
             };
             let bounded = |share| match evidence {
@@ -96,6 +100,22 @@ fn quota_at_most_ns(piece: &Piece, known: &Circumstances) -> i64 {
     known.quota_moves(piece.end).map(within).sum::<i64>().min(piece.to_ns - piece.from_ns)
 }
 
+/// The cause that the kernel's state of a sleeping thread shows by itself, and how certain it is.
+pub(crate) fn asleep(state: SleepState) -> Option<(CauseWord, Evidence)> {
+    match state {
+        // The thread may have waited for a lock as well as for a disk.
+        SleepState::Uninterruptible => Some((CauseWord::BlockedIo, Evidence::AtMost)),
+        SleepState::Io => Some((CauseWord::BlockedIo, Evidence::Seen)),
+        SleepState::PageFault => Some((CauseWord::PageFault, Evidence::Seen)),
+        SleepState::Reclaim => Some((CauseWord::Reclaim, Evidence::Seen)),
+        // The thread waited neither for a disk nor for a page.
+        SleepState::KernelLock => Some((CauseWord::KernelLock, Evidence::Inferred)),
+        SleepState::Frozen => Some((CauseWord::Frozen, Evidence::Seen)),
+        SleepState::Stopped => Some((CauseWord::Stopped, Evidence::Seen)),
+        SleepState::Interruptible | SleepState::Ended => None,
+    }
+}
+
 /// Why a CPU ran no thread, although a thread had waited for it since `waits_since`.
 fn idle(span: &Piece, (cpu, waits_since): (u32, i64), timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free. Threads of
@@ -110,9 +130,9 @@ fn idle(span: &Piece, (cpu, waits_since): (u32, i64), timeline: &Timeline, known
     if is_limited && quota_may_have_lasted(span, known) {
         return vec![whole(span, CauseWord::CpuQuota, Some(cpu), None, Evidence::Counted)];
     }
-    // Without the page fault the thread would not have slept.
-    if timeline.in_page_fault(span.thread, span.from_ns) {
-        return vec![whole(span, CauseWord::PageFault, None, None, Evidence::Seen)];
+    // If it had had its memory, the thread would not have slept.
+    if let Some((cause, evidence)) = timeline.memory.why(span.thread, span.from_ns).and_then(asleep) {
+        return vec![whole(span, cause, None, None, evidence)];
     }
     let idle = divided(whole(span, CauseWord::IdleExit, Some(cpu), None, Evidence::Inferred), known);
     let left_idle = span.to_ns - span.from_ns <= LONGEST_IDLE_EXIT_NS;

@@ -87,16 +87,16 @@ pub(crate) fn back(
                 left
             }
             Left::Asleep(state) => {
-                // A thread that sleeps in a page fault does not wait for a message, and who wakes it did not send one.
-                let faulted = timeline.in_page_fault(walk.thread, left);
-                let state = if faulted { Some(SleepState::PageFault) } else { state };
+                // A thread that waits for memory does not wait for a message, and who wakes it did not send one.
+                let memory = timeline.memory.why(walk.thread, left);
+                let state = memory.or(state);
                 let wake = timeline.woken(walk.thread, left, came);
                 let (ready, evidence) = match wake {
                     Some(wake) => (wake.at_ns, Evidence::Seen),
                     None => walk.ready(left, came, cpu, known),
                 };
                 walk.push_wait((ready, came), cpu, evidence, (wake.and_then(|w| w.limit), known));
-                match walk.before((left, ready), state, wake.filter(|_| !faulted), call, known) {
+                match walk.before((left, ready), state, wake.filter(|_| memory.is_none()), call, known) {
                     Some(at) => at,
                     None => {
                         walk.push(left, ready, What::Slept(state));
@@ -253,7 +253,7 @@ fn woken_by_packet(timeline: &Timeline, waker: i32, woke_ns: i64, since: i64) ->
         match timeline.left(waker, came) {
             (left, Left::Ready(_)) => at = left,
             (left, Left::Asleep(None | Some(SleepState::Interruptible))) => {
-                let slept = left < since && !timeline.in_page_fault(waker, left);
+                let slept = left < since && timeline.memory.why(waker, left).is_none();
                 let wake = timeline.woken(waker, left, came).filter(|_| slept && timeline.sees_packets())?;
                 let has_read = timeline.hops.has_read(waker, (wake.at_ns, woke_ns));
                 return (wake.packet && since < wake.at_ns && has_read).then_some(wake.at_ns);

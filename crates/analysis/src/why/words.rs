@@ -150,6 +150,9 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         }
         CauseWord::SocketQueue => format!("{who} read other datagrams, while the message was in its socket"),
         CauseWord::PageFault => format!("{who} was in a page fault (a page of memory was not there)"),
+        CauseWord::Reclaim => {
+            format!("{who} needed memory and freed some first (the machine or a control group had none left)")
+        }
         CauseWord::BlockedIo if entry.evidence == Evidence::AtMost => {
             format!("{who} slept in the kernel (waiting for a disk or a lock)")
         }
@@ -173,11 +176,20 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
             format!("{who} waited for {cpu}, which the fair server of the kernel gave to {}", by())
         }
         CauseWord::IdleExit => format!("{who} was ready, and {cpu} was idle until it ran {thread}"),
+        CauseWord::Executor => format!("{who} handled another message first (it is a single-threaded executor)"),
         CauseWord::TimerLate => format!(
             "the timer of {who} was late: its interrupt came to {cpu} after the message was due (because of an idle state, a \
              hypervisor, or disabled interrupts)"
         ),
         CauseWord::Steal => format!("the hypervisor had {cpu}"),
+        CauseWord::Frequency => {
+            let below = entry.by.as_ref().map_or(String::new(), |by| format!(" ({})", by.name));
+            format!("{cpu} had a lower frequency than at other times{below}")
+        }
+        CauseWord::MachineGap => format!(
+            "{cpu} ran a thread and got no interrupt of its timer (a hypervisor or the firmware had it, or the kernel had \
+             disabled interrupts)"
+        ),
         CauseWord::OwnWork => format!("{who} ran on {cpu}"),
         CauseWord::Network => {
             format!("no thread of an end had the message (towards the {} end)", entry.end.as_deref().unwrap_or("other"))

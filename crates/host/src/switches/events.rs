@@ -14,12 +14,8 @@ impl Timed for SwitchEvent {
         self.at_ns
     }
 
-    /// For an interrupt or a page fault later than its begin.
     fn end_ns(&self) -> i64 {
-        match self.what {
-            SwitchKind::Interrupted { ns, .. } | SwitchKind::PageFault { ns, .. } => self.at_ns + i64::from(ns),
-            _ => self.at_ns,
-        }
+        SwitchEvent::end_ns(self)
     }
 }
 
@@ -86,7 +82,8 @@ impl Events {
         self.kept.within(windows)
     }
 
-    /// The threads that had no CPU when one of the time spans `windows` began, and were ready to run or held up. The most
+    /// The threads that had no CPU when one of the time spans `windows` began, and were ready to run or held up, and the
+    /// frequencies of CPUs, if they are known. The most
     /// important time span comes first: if there are too many threads, those of less important ones are left out. In the
     /// order of time.
     pub fn away(&self, windows: &[(i64, i64)]) -> Vec<Away> {
@@ -125,18 +122,23 @@ fn away_at<'a>(events: impl Iterator<Item = &'a SwitchEvent>, mut begins_ns: Vec
     // The ring buffers of perf events are read one after another.
     let mut events: Vec<&SwitchEvent> = events.filter(|e| is_of_scheduler(e)).collect();
     events.sort_by_key(|e| e.at_ns);
-    let mut waiting = Waiting { begins_ns: &begins_ns, threads: HashMap::new(), found: Vec::new() };
+    let mut waiting =
+        Waiting { begins_ns: &begins_ns, threads: HashMap::new(), frequencies: HashMap::new(), found: Vec::new() };
     events.into_iter().for_each(|event| waiting.take(event));
-    let left: Vec<SwitchEvent> = waiting.threads.values().copied().collect();
+    let left: Vec<SwitchEvent> = waiting.threads.values().chain(waiting.frequencies.values()).copied().collect();
     left.into_iter().for_each(|event| waiting.find(event, i64::MAX));
     waiting.found
 }
 
-/// Whether an event says which thread has a CPU or is ready to run.
+/// Whether an event says which thread has a CPU or is ready to run, or which frequency a CPU has.
 fn is_of_scheduler(event: &SwitchEvent) -> bool {
     matches!(
         event.what,
-        SwitchKind::Switch { .. } | SwitchKind::In(_) | SwitchKind::Out { .. } | SwitchKind::Wake { .. }
+        SwitchKind::Switch { .. }
+            | SwitchKind::In(_)
+            | SwitchKind::Out { .. }
+            | SwitchKind::Wake { .. }
+            | SwitchKind::Frequency { .. }
     )
 }
 
@@ -145,6 +147,8 @@ struct Waiting<'a> {
     /// Begins of the time spans, in the order of time.
     begins_ns: &'a [i64],
     threads: HashMap<i32, SwitchEvent>,
+    /// For each CPU, the event with which it got its frequency.
+    frequencies: HashMap<u32, SwitchEvent>,
     found: Vec<Away>,
 }
 
@@ -162,6 +166,11 @@ impl Waiting<'_> {
             SwitchKind::Wake { thread, .. } => {
                 self.came(thread, event.at_ns);
                 self.threads.insert(thread, *event);
+            }
+            SwitchKind::Frequency { .. } => {
+                if let Some(before) = self.frequencies.insert(event.cpu, *event) {
+                    self.find(before, event.at_ns);
+                }
             }
             _ => {}
         }

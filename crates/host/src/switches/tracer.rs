@@ -245,6 +245,9 @@ fn event(record: &tb_trace) -> Option<SwitchEvent> {
         TB_TRACE_FAULT => {
             Some(SwitchKind::PageFault { thread: one, ns: two as u32, disk: flags & TB_TRACE_FROM_DISK != 0 })
         }
+        TB_TRACE_RECLAIM => Some(SwitchKind::Reclaim { thread: one, ns: two as u32 }),
+        TB_TRACE_NO_TICK => Some(SwitchKind::NoTick { ns: two as u32 }),
+        TB_TRACE_FREQUENCY => Some(SwitchKind::Frequency { khz: number }),
         _ => None,
     };
     what.map(|what| SwitchEvent { at_ns: at_ns as i64, cpu, what })

@@ -2,7 +2,7 @@
 
 use crate::interrupts::{last_cpu, own_tid, watched};
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 use tailbound_host::switches::{SwitchWatch, Wanted};
@@ -67,11 +67,19 @@ impl Unread {
     }
 }
 
-/// A thread that touched memory: its id, the times before and after each access, ns, and what was recorded.
+/// A thread that used memory: its id, the times before and after each access, ns, and what was recorded.
 type Touched = (i32, Vec<(i64, i64)>, Switches);
 
 /// Touches this memory in a thread of its own, which `open` watches; `None` if nothing may be recorded.
 fn touched(memory: Unread, open: impl FnOnce(i32, &CpuList) -> Option<SwitchWatch>) -> Option<Touched> {
+    observed(move || memory.touch(), open)
+}
+
+/// Calls `work` in a thread of its own, which `open` watches; `None` if nothing may be recorded.
+fn observed(
+    work: impl FnOnce() -> Vec<(i64, i64)> + Send + 'static,
+    open: impl FnOnce(i32, &CpuList) -> Option<SwitchWatch>,
+) -> Option<Touched> {
     let cpus = CpuList::one(last_cpu());
     let on = cpus.clone();
     let (send, receive) = mpsc::channel();
@@ -79,7 +87,7 @@ fn touched(memory: Unread, open: impl FnOnce(i32, &CpuList) -> Option<SwitchWatc
     let thread = std::thread::spawn(move || {
         scheduling::set_affinity(0, &on).unwrap();
         send.send(own_tid()).unwrap();
-        wait.recv().ok().map(|()| memory.touch())
+        wait.recv().ok().map(|()| work())
     });
     let tid = receive.recv().unwrap();
     let mut watch = open(tid, &cpus)?;
@@ -182,4 +190,72 @@ fn a_page_that_comes_from_a_disk_is_marked_by_perf() {
 #[test]
 fn a_page_that_comes_from_a_disk_is_marked_by_bpf() {
     a_page_that_comes_from_a_disk_is_marked(RecordedBy::Bpf);
+}
+
+/// A control group of memory (version 1) with this process; the process leaves it, and it is removed, with the value.
+struct Group {
+    own: PathBuf,
+    before: PathBuf,
+}
+
+impl Group {
+    /// `None` if this process may not make such a control group, or there are none of this version.
+    fn enter(limit_bytes: usize) -> Option<Group> {
+        let root = Path::new("/sys/fs/cgroup/memory");
+        let all = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        let before = all.lines().find_map(|line| line.split_once(":memory:/"))?.1;
+        let own = root.join(format!("tb-full-{}", std::process::id()));
+        std::fs::create_dir(&own).ok()?;
+        let group = Group { own, before: root.join(before) };
+        std::fs::write(group.own.join("memory.limit_in_bytes"), limit_bytes.to_string()).unwrap();
+        // Memory belongs to processes: all threads go together.
+        std::fs::write(group.own.join("cgroup.procs"), "0").unwrap();
+        Some(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        std::fs::write(self.before.join("cgroup.procs"), "0").unwrap();
+        std::fs::remove_dir(&self.own).unwrap();
+    }
+}
+
+/// Test: a thread reads a file in a control group that has no room for all pages of the file.
+#[test]
+fn a_thread_that_needs_memory_in_a_full_control_group_frees_some_by_bpf() {
+    const LIMIT_BYTES: usize = 32 << 20;
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("larger-than-a-group");
+    std::fs::write(&path, vec![1u8; 3 * LIMIT_BYTES]).unwrap();
+    let mut file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    // SAFETY: an open file; no page of it is mapped. The pages belong to the control group of who reads them next.
+    assert_eq!(unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) }, 0);
+    let read = move || {
+        let begin = monotonic_ns();
+        let mut part = vec![0u8; PAGE];
+        while std::io::Read::read(&mut file, &mut part).unwrap() > 0 {}
+        vec![(begin, monotonic_ns())]
+    };
+    let mut group = None;
+    let open = |tid: i32, cpus: &CpuList| {
+        let watch = watched(RecordedBy::Bpf, &[tid], cpus);
+        // The memory of the recording is not in the group.
+        group = Group::enter(LIMIT_BYTES);
+        if group.is_none() {
+            println!("skipped: needs a control group of memory (version 1) that this process may make");
+        }
+        watch.filter(|_| group.is_some())
+    };
+    let seen = observed(read, open);
+    drop(group);
+    std::fs::remove_file(&path).unwrap();
+    let Some((tid, times, seen)) = seen else { return };
+    let [(begin, end)] = times[..] else { panic!("{times:?}") };
+    let of_thread =
+        seen.events.iter().filter(|e| matches!(e.what, SwitchKind::Reclaim { thread, .. } if thread == tid));
+    let freed: Vec<(i64, i64)> = of_thread.map(|e| (e.at_ns, e.end_ns())).collect();
+    assert!(!freed.is_empty());
+    assert!(freed.iter().all(|(from, to)| begin <= *from && from < to && *to <= end), "{begin} to {end}: {freed:?}");
+    assert!(freed.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{freed:?}");
 }

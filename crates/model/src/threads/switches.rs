@@ -278,7 +278,7 @@ pub enum SwitchScope {
 /// A recorded event: a context switch, a wake-up of a thread, an interrupt, or a page fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchEvent {
-    /// Monotonic time of the context switch or wake-up, or of the begin of the interrupt or page fault, ns.
+    /// Monotonic time of the context switch or wake-up, or of the begin of what has a duration, ns.
     pub at_ns: i64,
     /// CPU of the event; for a wake-up, the CPU on which the waking code ran.
     pub cpu: u32,
@@ -297,10 +297,23 @@ impl SwitchEvent {
             SwitchKind::In(id)
             | SwitchKind::Out { thread: id, .. }
             | SwitchKind::PageFault { thread: id, .. }
+            | SwitchKind::Reclaim { thread: id, .. }
             | SwitchKind::FairServer { thread: id }
             | SwitchKind::Limited { thread: id, .. } => *id = thread(*id),
             SwitchKind::Moved { thread: id, to } => (*id, *to) = (thread(*id), cpu(*to)),
-            SwitchKind::Interrupted { .. } => {}
+            SwitchKind::Interrupted { .. } | SwitchKind::NoTick { .. } | SwitchKind::Frequency { .. } => {}
+        }
+    }
+
+    /// End of what has a duration, monotonic ns; for other events, their time.
+    #[must_use]
+    pub fn end_ns(&self) -> i64 {
+        match self.what {
+            SwitchKind::Interrupted { ns, .. }
+            | SwitchKind::PageFault { ns, .. }
+            | SwitchKind::Reclaim { ns, .. }
+            | SwitchKind::NoTick { ns } => self.at_ns + i64::from(ns),
+            _ => self.at_ns,
         }
     }
 }
@@ -393,6 +406,27 @@ pub enum SwitchKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         disk: bool,
     },
+    /// A measured thread needed memory and freed some first, because the machine or a control group of the thread had none left
+    /// (direct reclaim). The event has the time at which this began, and the CPU on which it ended; only recordings by BPF
+    /// have this event.
+    Reclaim {
+        /// Id of the thread that freed memory.
+        thread: i32,
+        /// Time until the thread had freed enough memory, ns; what is longer than two seconds can be cut off.
+        ns: u32,
+    },
+    /// A CPU that ran threads had no interrupt of its timer for longer than a tick of the scheduler, by half a millisecond or
+    /// more. The event is the last part of this time: from the last context switch, if there was one, to the next one or to the
+    /// interrupt. Only recordings by BPF have this event.
+    NoTick {
+        /// Duration of the part, ns; what is longer than two seconds can be cut off.
+        ns: u32,
+    },
+    /// The kernel set the frequency of a CPU; only recordings by BPF have this event.
+    Frequency {
+        /// New frequency of the CPU, kHz.
+        khz: u32,
+    },
 }
 
 /// State of a thread that left its CPU and was not runnable.
@@ -407,6 +441,8 @@ pub enum SleepState {
     Io,
     /// The thread waits for a page of memory in a page fault, and no signal wakes it.
     PageFault,
+    /// The thread waits while it frees memory (direct reclaim); concluded from another event.
+    Reclaim,
     /// The thread waits in the kernel for neither a disk nor a page, for example for a lock, and no signal wakes it.
     KernelLock,
     /// The thread was stopped by a signal or a debugger.

@@ -126,6 +126,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::Ipi => format!("in the interrupt {by}, which another CPU sent{end}"),
         CauseWord::Softirq => format!("in the soft interrupt {by}{end}"),
         CauseWord::PageFault => format!("in page faults{end}"),
+        CauseWord::Reclaim => format!("freeing memory before the work went on{end}"),
         CauseWord::BlockedIo => format!("waiting for a disk{end}"),
         CauseWord::KernelLock => format!("asleep in the kernel, waiting for a lock and not for a disk{end}"),
         CauseWord::UserLock => format!("asleep in the driver's call to send until {by} ended the wait{end}"),
@@ -146,8 +147,11 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::SocketQueue => format!("in a socket, behind other datagrams{end}"),
         CauseWord::FairServer => format!("waiting for a CPU that the fair server of the kernel gave to {by}{end}"),
         CauseWord::IdleExit => format!("until an idle CPU ran the thread{end}"),
+        CauseWord::Executor => format!("waiting for an executor that handled other messages{end}"),
         CauseWord::TimerLate => format!("asleep until a late timer ended the sleep{end}"),
         CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
+        CauseWord::Frequency => format!("because of a low frequency of the CPU{end}"),
+        CauseWord::MachineGap => format!("on a CPU that got no interrupt of its timer{end}"),
         CauseWord::OwnWork => format!("in the threads of the measured program{end}"),
         CauseWord::Network => {
             format!("on the way to the {} end, where no thread of an end had the message", towards())

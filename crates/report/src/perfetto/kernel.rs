@@ -137,8 +137,13 @@ impl<'a> Course<'a> {
                         self.interrupted(event.at_ns, end_ns, by);
                     }
                 }
-                // Page faults have no ftrace event with an end, and the fair server has none.
-                SwitchKind::PageFault { .. } | SwitchKind::FairServer { .. } | SwitchKind::Limited { .. } => {}
+                // These have no ftrace event, or none with an end.
+                SwitchKind::PageFault { .. }
+                | SwitchKind::Reclaim { .. }
+                | SwitchKind::NoTick { .. }
+                | SwitchKind::Frequency { .. }
+                | SwitchKind::FairServer { .. }
+                | SwitchKind::Limited { .. } => {}
                 _ if begin_ns.is_none() => {}
                 SwitchKind::Switch { out, into, preempted, state, .. } => {
                     // Perf events report a thread that ends without its id.

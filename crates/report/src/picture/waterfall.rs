@@ -81,6 +81,7 @@ impl Kind {
                 | CauseWord::Instrument
                 | CauseWord::IdleExit
                 | CauseWord::TimerLate
+                | CauseWord::Executor
                 | CauseWord::FairServer,
             ) => Kind::Wait,
             Some(CauseWord::Irq | CauseWord::Ipi | CauseWord::Softirq) => Kind::Interrupt,
@@ -90,17 +91,19 @@ impl Kind {
                 | CauseWord::CpuQuota
                 | CauseWord::RtThrottled
                 | CauseWord::DeadlineThrottled
-                | CauseWord::Steal,
+                | CauseWord::Steal
+                | CauseWord::MachineGap,
             ) => Kind::Stop,
             Some(
                 CauseWord::PageFault
+                | CauseWord::Reclaim
                 | CauseWord::BlockedIo
                 | CauseWord::KernelLock
                 | CauseWord::UserLock
                 | CauseWord::WriterThrottled
                 | CauseWord::DriverCall,
             ) => Kind::Sleep,
-            Some(CauseWord::OwnWork) => Kind::Work,
+            Some(CauseWord::OwnWork | CauseWord::Frequency) => Kind::Work,
             Some(
                 CauseWord::Network
                 | CauseWord::QueueDiscipline

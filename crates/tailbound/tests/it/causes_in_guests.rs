@@ -140,3 +140,52 @@ fn disturb(qemu: i32) -> Vec<Injected> {
     };
     (0..20).map(one).collect()
 }
+
+/// Test: both ends and the controller are in one emulated guest, which is stopped as a whole. Inside of it, nothing shows who did
+/// that: timers are late, or a CPU that runs a thread gets no interrupt of its timer. Nothing else may be named.
+#[test]
+fn a_stop_of_the_whole_machine_is_seen_from_inside_as_what_it_can_be() {
+    let guests = Guests::new();
+    let study = "study: stopped\nquestion: q\nmeasure: { ping-pong: { duration: 4 s, warm_up: 20, timeout: 5 s } }\n\
+                 payload: 64 B\ndriver: udp\nplace: netns\npath: veth\nattribution: machine\n\
+                 ends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n\
+                 factors:\n  setting:\n    asleep: { rate: 100 Hz, measure.receive: block, ends.ping.scheduling: { policy: fifo, priority: 80 } }\n\
+                 \x20   polling: { rate: max, measure.receive: spin }\n";
+    let mut command = guests.tailbound();
+    command.args(["guest", "run", "--kernel", guests::KERNEL, "--accelerator", "emulated", "--vcpus", "2"]);
+    let mut child = command.args(["--out", "record"]).arg(guests.bench.study(study)).spawn().unwrap();
+    let stop_ns = 40_000_000;
+    while child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(350));
+        for qemu in guests.processes("qemu-system") {
+            // SAFETY: a process of a run that this test started.
+            unsafe { libc::kill(qemu, libc::SIGSTOP) };
+            std::thread::sleep(Duration::from_nanos(stop_ns));
+            // SAFETY: as above.
+            unsafe { libc::kill(qemu, libc::SIGCONT) };
+        }
+    }
+    assert!(child.wait().unwrap().success());
+    let report = guests.bench.report();
+    let mut named = [0, 0];
+    for incident in report["conditions"].as_array().unwrap().iter().flat_map(|c| c["incidents"].as_array().unwrap()) {
+        let excess_ns = incident["excess_ns"].as_i64().unwrap();
+        // Limit: a message that was due within a stop waits for the rest of it.
+        if excess_ns < 25_000_000 {
+            continue;
+        }
+        let entries = incident["ledger"].as_array().map_or(&[][..], Vec::as_slice);
+        for (at, (cause, bound)) in [("timer_late", "ns_low"), ("machine_gap", "ns_high")].into_iter().enumerate() {
+            let ns = entries.iter().filter(|e| e["cause"] == cause).map(|e| e[bound].as_i64().unwrap()).sum::<i64>();
+            named[at] += i32::from(ns * 2 > excess_ns);
+        }
+        let said = ["timer_late", "machine_gap", "own_work", "network", "driver_call", "instrument"];
+        // Limit: in an emulated guest, other threads really have a CPU for some milliseconds of each incident.
+        let is_false =
+            |e: &&Value| !said.contains(&e["cause"].as_str().unwrap()) && e["ns_low"].as_i64().unwrap() * 2 > excess_ns;
+        assert_eq!(entries.iter().find(is_false), None, "{incident:#}");
+    }
+    println!("timer_late, machine_gap: {named:?}");
+    assert!(named.iter().all(|n| *n > 0), "{named:?}: {report:#}");
+    guests.nothing_is_left();
+}

@@ -28,6 +28,8 @@ mod causes_in_guests;
 #[cfg(feature = "system-tests")]
 mod causes_in_long_trials;
 #[cfg(feature = "system-tests")]
+mod causes_of_executors;
+#[cfg(feature = "system-tests")]
 mod causes_of_late_messages;
 #[cfg(feature = "system-tests")]
 mod containers;
