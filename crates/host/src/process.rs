@@ -263,6 +263,25 @@ impl Handle {
     }
 }
 
+/// Threads of the hypervisor process `pid` with their names, including the kernel's threads for its vhost devices, which are
+/// separate processes before Linux 6.4.
+///
+/// # Errors
+/// The process does not run.
+pub fn hypervisor_threads(pid: i32) -> io::Result<Vec<(i32, String)>> {
+    let named = |path: std::path::PathBuf| {
+        let tid = path.file_name()?.to_str()?.parse().ok()?;
+        Some((tid, std::fs::read_to_string(path.join("comm")).ok()?.trim().to_owned()))
+    };
+    let list = |at: String| -> io::Result<Vec<(i32, String)>> {
+        Ok(std::fs::read_dir(at)?.flatten().filter_map(|e| named(e.path())).collect())
+    };
+    let mut own = list(format!("/proc/{pid}/task"))?;
+    let worker = format!("vhost-{pid}");
+    own.extend(list("/proc".into())?.into_iter().filter(|(tid, name)| *name == worker && *tid != pid));
+    Ok(own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

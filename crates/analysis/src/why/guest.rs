@@ -8,7 +8,7 @@ use crate::why::other_clock::{Machine, Pong, kernel_cpu};
 use crate::why::timeline::{Idle, Timeline};
 use std::collections::BTreeMap;
 use tailbound_document::{CausedBy, Evidence};
-use tailbound_model::{CpuList, GuestThread, Metric, PlaceSpec, SleepState, SwitchScope, Switches, VmSpec};
+use tailbound_model::{CpuList, GuestThread, Metric, PlaceSpec, SleepState, SwitchScope, Switches};
 use tailbound_record::Manifest;
 
 /// Name of the kernel's threads that carry packets of a guest.
@@ -73,6 +73,15 @@ pub(crate) fn without(kept: Kept, others: &[Kept]) -> Vec<Kept> {
     parts
 }
 
+/// Name of the guest at a place, if the place is one.
+fn name_of(place: &PlaceSpec) -> Option<&str> {
+    match place {
+        PlaceSpec::Vm(guest) => Some(&guest.name),
+        PlaceSpec::Domain(domain) => Some(&domain.name),
+        _ => None,
+    }
+}
+
 /// Whether the threads that carry the packets of each end's guest are recorded. `by_controller`: whether the controller recorded
 /// them, because no end runs on the host of the guests.
 pub(crate) fn are_watched(guests: &[Guest], by_controller: bool) -> bool {
@@ -95,25 +104,23 @@ impl Guest {
         let of_end = |end: &str| by(&|s| s.host.is_none() && s.ends.iter().any(|of| of == end));
         let of_controller = by(&|s| s.host.is_some());
         let machine_of_pong = if matches!(pong, Pong::Bounded(_)) { Machine::Pong } else { Machine::Ping };
-        let one = |end, vm: &VmSpec, (recorded, machine): (Option<&Switches>, Machine)| {
-            Guest::of_end(manifest, trial, (end, &vm.name), recorded?, machine)
+        let one = |end, name: &str, (recorded, machine): (Option<&Switches>, Machine)| {
+            Guest::of_end(manifest, trial, (end, name), recorded?, machine)
         };
-        let found = match (&spec.ping.place, &spec.pong.place) {
-            (here, PlaceSpec::Vm(vm)) if has_ids_of_host(here) => {
-                vec![one("pong", vm, (of_end("ping"), Machine::Ping))]
+        let (of_ping, of_pong) = (&spec.ping.place, &spec.pong.place);
+        let found = match (name_of(of_ping), name_of(of_pong)) {
+            (_, Some(name)) if has_ids_of_host(of_ping) => {
+                vec![one("pong", name, (of_end("ping"), Machine::Ping))]
             }
-            (PlaceSpec::Vm(vm), here) if has_ids_of_host(here) && pong.is_followed() => {
-                vec![one("ping", vm, (of_end("pong"), machine_of_pong))]
+            (Some(name), _) if has_ids_of_host(of_pong) && pong.is_followed() => {
+                vec![one("ping", name, (of_end("pong"), machine_of_pong))]
             }
-            (PlaceSpec::Vm(of_ping), PlaceSpec::Vm(of_pong)) if of_ping.name == of_pong.name => {
+            (Some(of_ping), Some(of_pong)) if of_ping == of_pong => {
                 let both = one("ping", of_ping, (of_controller, Machine::Host));
                 vec![both.map(|guest| Guest { ends: vec!["ping", "pong"], ..guest })]
             }
             (of_ping, of_pong) => {
-                let of = |end, place: &PlaceSpec| match place {
-                    PlaceSpec::Vm(vm) => one(end, vm, (of_controller, Machine::Host)),
-                    _ => None,
-                };
+                let of = |end, name: Option<&str>| one(end, name?, (of_controller, Machine::Host));
                 vec![of("ping", of_ping), of("pong", of_pong)]
             }
         };

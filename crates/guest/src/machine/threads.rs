@@ -2,8 +2,8 @@
 
 use crate::error::guest_error;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
+use tailbound_host::process::hypervisor_threads;
 use tailbound_host::scheduling::{apply, read_back};
 use tailbound_model::{Problem, RoleScheduling, VmSpec};
 
@@ -32,7 +32,7 @@ pub(super) fn set_scheduling(
     pid: i32,
     vcpus: &BTreeMap<i32, usize>,
 ) -> Result<Vec<OutsideThread>, Problem> {
-    let all = tasks(pid)
+    let all = hypervisor_threads(pid)
         .map_err(|e| guest_error(format!("guest {}: the threads of QEMU cannot be read: {e}", spec.name), ""))?;
     let mut threads = Vec::new();
     for (tid, name) in all {
@@ -98,22 +98,6 @@ impl OutsideThread {
 
 fn of_vcpu(spec: &VmSpec, number: usize) -> RoleScheduling {
     spec.vcpu_threads.get(number).or(spec.vcpu_threads.last()).cloned().unwrap_or_default()
-}
-
-/// Threads of a process with their names, including the kernel's threads for its vhost devices, which are separate
-/// processes before Linux 6.4.
-fn tasks(pid: i32) -> io::Result<Vec<(i32, String)>> {
-    let named = |path: std::path::PathBuf| {
-        let tid = path.file_name()?.to_str()?.parse().ok()?;
-        Some((tid, std::fs::read_to_string(path.join("comm")).ok()?.trim().to_owned()))
-    };
-    let list = |at: String| -> io::Result<Vec<(i32, String)>> {
-        Ok(std::fs::read_dir(at)?.flatten().filter_map(|e| named(e.path())).collect())
-    };
-    let mut own = list(format!("/proc/{pid}/task"))?;
-    let worker = format!("vhost-{pid}");
-    own.extend(list("/proc".into())?.into_iter().filter(|(tid, name)| *name == worker && *tid != pid));
-    Ok(own)
 }
 
 #[cfg(test)]

@@ -2,11 +2,14 @@
 
 use super::domain::Domain;
 use super::error::DomainError;
-use crate::process;
 use crate::virsh::is_qemu_of;
+use crate::{process, scheduling};
 use serde_json::Value;
 use std::fs;
-use tailbound_model::ProcessId;
+use tailbound_model::{GuestThread, ProcessId};
+
+/// Begin of the names of the kernel's threads that carry packets of a guest.
+const VHOST: &str = "vhost-";
 
 /// The process and the threads of a libvirt domain that runs on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +18,25 @@ pub struct DomainThreads {
     pub process: ProcessId,
     /// Thread ids of the libvirt domain's vCPUs, in the order of the vCPUs.
     pub vcpus: Vec<i32>,
-    /// Ids and names of all other threads of the libvirt domain except vhost threads, sorted by id.
+    /// Ids of the kernel's threads for the libvirt domain's vhost devices, sorted.
+    pub vhost: Vec<i32>,
+    /// Ids and names of all other threads of the libvirt domain, sorted by id.
     pub others: Vec<(i32, String)>,
+}
+
+impl DomainThreads {
+    /// The threads in the form of the record, each with the CPUs on which it may run now. Threads that have ended meanwhile are
+    /// left out.
+    pub fn outside(&self) -> Vec<GuestThread> {
+        let vcpus = (0..).zip(&self.vcpus).map(|(n, tid)| (format!("vCPU {n}"), Some(n), *tid));
+        let vhost = self.vhost.iter().map(|tid| ("vhost".to_owned(), None, *tid));
+        let others = self.others.iter().map(|(tid, name)| (name.clone(), None, *tid));
+        let one = |(name, vcpu, tid)| {
+            let (_, cpus) = scheduling::read_back(tid).ok()?;
+            Some(GuestThread { name, vcpu, tid, cpus: cpus.to_string() })
+        };
+        vcpus.chain(vhost).chain(others).filter_map(one).collect()
+    }
 }
 
 impl Domain {
@@ -42,16 +62,12 @@ impl Domain {
         if !is_qemu_of(process.pid, &self.uuid) {
             return Err(elsewhere(format!("process {} is not the domain's QEMU", process.pid)));
         }
-        let tasks = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten().flatten();
-        let mut others: Vec<(i32, String)> = tasks
-            .filter_map(|entry| {
-                let name = fs::read_to_string(entry.path().join("comm")).ok()?.trim_end_matches('\n').to_owned();
-                Some((entry.file_name().to_str()?.parse().ok()?, name))
-            })
-            .filter(|(tid, name): &(i32, String)| !vcpus.contains(tid) && !name.starts_with("vhost-"))
-            .collect();
+        let tasks = process::hypervisor_threads(process.pid).unwrap_or_default();
+        let (mut vhost, mut others): (Vec<(i32, String)>, Vec<(i32, String)>) =
+            tasks.into_iter().filter(|(tid, _)| !vcpus.contains(tid)).partition(|(_, name)| name.starts_with(VHOST));
+        vhost.sort_unstable();
         others.sort_unstable();
-        Ok(DomainThreads { process, vcpus, others })
+        Ok(DomainThreads { process, vcpus, vhost: vhost.into_iter().map(|(tid, _)| tid).collect(), others })
     }
 }
 

@@ -141,7 +141,7 @@ async fn measure_observed(
         record.manifest.trial_mut(id).ports = ports.end();
         guests.end()
     };
-    record.manifest.trial_mut(id).guests = guests;
+    record.manifest.trial_mut(id).guests = guests.into_iter().chain(guest_events::of_libvirt(lab)).collect();
     Ok(Some(Observed { spaces, guests_not_asked, host }))
 }
 

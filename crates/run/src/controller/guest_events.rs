@@ -39,6 +39,19 @@ impl Guests {
     }
 }
 
+/// The guests of a lab with which QEMU was not asked, because libvirt controls them, with their threads on this host.
+pub(super) fn of_libvirt(lab: &ActiveLab) -> Vec<GuestSeen> {
+    let not_counted = "libvirt controls the domain: neither counters of KVM nor pauses were read";
+    let domains = lab.others().filter(|host| matches!(host.place, PlaceSpec::Domain(_)));
+    let seen = domains.map(|host| GuestSeen {
+        guest: name(host).to_owned(),
+        not_counted: Some(not_counted.to_owned()),
+        threads: host.threads_outside(),
+        ..GuestSeen::default()
+    });
+    seen.filter(|seen| !seen.threads.is_empty()).collect()
+}
+
 /// Combines both reports about a guest, or returns the reason why a report is missing. `None` = the guest has ended.
 fn between(before: Report, after: Option<Report>) -> Option<Result<(Look, Look), Problem>> {
     let after = after?;
@@ -82,6 +95,7 @@ pub(super) fn disturbed(seen: &GuestSeen) -> Vec<Warning> {
 fn name(host: &Host) -> &str {
     match &host.place {
         PlaceSpec::Vm(guest) => &guest.name,
+        PlaceSpec::Domain(domain) => &domain.name,
         _ => "",
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use tailbound_host::allowed_cpus;
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
@@ -92,6 +93,7 @@ fn a_domain_with_a_system_of_its_own_is_measured_over_its_channels() {
         let vcpu = libvirt.virsh(&["vcpupin", "tb-booted"]);
         assert!(vcpu.ends_with(&everywhere()), "{vcpu}");
         no_journal(&bench);
+        stops_are_named(&bench);
         ends_in_mid_run(libvirt, &bench);
     });
 }
@@ -114,6 +116,47 @@ fn too_few(libvirt: &Libvirt, bench: &Bench) {
         "{printed}"
     );
     let _ = fs::remove_dir_all(bench.path("record"));
+    no_journal(bench);
+}
+
+/// Process id of the QEMU that runs the libvirt domain.
+fn qemu() -> i32 {
+    let is = |pid: &i32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words).into_owned();
+        words.contains("qemu-system") && words.contains("guest=tb-booted,")
+    };
+    let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    pids.into_iter().find(is).expect("the process of the domain")
+}
+
+/// Tests that the report names stops of the process that runs the libvirt domain, which nothing inside of it can show.
+fn stops_are_named(bench: &Bench) {
+    fs::remove_dir_all(bench.path("record")).unwrap();
+    let study = STUDY.replace("duration: 1 s", "duration: 4 s") + "attribution: machine\n";
+    let child = bench.measuring(bench.to_run(tailbound(bench), "record", &study));
+    let qemu = qemu();
+    for _ in 0..5 {
+        std::thread::sleep(Duration::from_millis(500));
+        // SAFETY: a process that this test started.
+        unsafe { libc::kill(qemu, libc::SIGSTOP) };
+        std::thread::sleep(Duration::from_millis(60));
+        // SAFETY: as above.
+        unsafe { libc::kill(qemu, libc::SIGCONT) };
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", bench.stderr());
+    let report = bench.report();
+    let incidents = report["conditions"][0]["incidents"].as_array().unwrap();
+    let is_named = |incident: &&Value| {
+        let entries = incident["ledger"].as_array().into_iter().flatten();
+        let stops =
+            entries.filter(|e| e["cause"] == "stopped" && e["by"]["name"] == "the hypervisor of guest tb-booted");
+        let ns: i64 = stops.map(|e| e["ns_low"].as_i64().unwrap()).sum();
+        // Limit: the stop was 60 ms long.
+        ns > 40_000_000 && ns * 2 > incident["excess_ns"].as_i64().unwrap()
+    };
+    assert!(incidents.iter().filter(is_named).count() >= 4, "{}", serde_json::to_string_pretty(incidents).unwrap());
     no_journal(bench);
 }
 

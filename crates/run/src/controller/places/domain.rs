@@ -32,6 +32,8 @@ struct Controlled {
     inside: Box<dyn Place>,
     domain: Domain,
     spec: DomainSpec,
+    /// Threads on this host that run the libvirt domain; none if they are not known.
+    threads: Vec<GuestThread>,
     /// Journal entries of all changes to the libvirt domain, in the order of the changes.
     entries: Vec<EntryId>,
 }
@@ -71,6 +73,7 @@ fn start(spec: &DomainSpec, reach: &mut Reach<'_>) -> Result<Host, RunError> {
         }
     };
     let emulated = facts.iter().any(|f| f.key == "domain.emulated" && f.value == FactValue::Flag(true));
+    let threads = domain.threads().map(|threads| threads.outside()).unwrap_or_default();
     let help = Help {
         program: "",
         by_hand: "run Tailbound in the domain by hand to see the reason",
@@ -78,7 +81,7 @@ fn start(spec: &DomainSpec, reach: &mut Reach<'_>) -> Result<Host, RunError> {
                         into the domain",
     };
     let candidate = Candidate {
-        reached: Box::new(Controlled { inside, domain, spec: spec.clone(), entries }),
+        reached: Box::new(Controlled { inside, domain, spec: spec.clone(), threads, entries }),
         place: PlaceSpec::Domain(Box::new(spec.clone())),
         called: format!("domain {}", spec.name),
         named: format!("domain {}", spec.name),
@@ -200,6 +203,10 @@ impl Place for Controlled {
             .ok()
             .filter(|state| !state.runs())
             .map(|state| format!("libvirt reports that the domain is {}", state.0))
+    }
+
+    fn threads_outside(&self) -> Vec<GuestThread> {
+        self.threads.clone()
     }
 
     fn leave(self: Box<Self>, context: &RunContext) -> Option<String> {
