@@ -8,8 +8,8 @@ use crate::sample_faults::SampleFaults;
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    circumstances, flow, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof, patterns, range,
-    sample_faults, side_by_side, tools, warm_up, why,
+    circumstances, flow, gates, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof, patterns,
+    range, sample_faults, side_by_side, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_document::{
@@ -83,6 +83,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             &wanted[id],
         );
         report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
+        report.gates = gates::of(record, condition, &chosen[id].used)?;
         let exact = |m| report.metric(m).is_some();
         let used = !chosen[id].used.is_empty();
         let limit = plan.report.above.filter(|_| used);
@@ -384,6 +385,7 @@ fn report(
         causes: Vec::new(),
         without_cause: Vec::new(),
         recordings: Vec::new(),
+        gates: Vec::new(),
         losses: Vec::new(),
         misses: None,
         flow: None,

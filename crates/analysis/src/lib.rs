@@ -15,6 +15,7 @@ mod circumstances;
 mod clocks;
 mod compare;
 mod flow;
+mod gates;
 mod main_wait;
 mod metrics;
 mod names;

@@ -2,6 +2,7 @@
 
 use crate::bins::BinsReport;
 use crate::flow::FlowReport;
+use crate::gates::GateReport;
 use crate::incident::{CauseShare, IncidentReport, IncidentTotals, LateLimit, LossReport, MissesReport, WithoutCause};
 use crate::message::Message;
 use crate::metric::{LegRange, MetricReport};
@@ -164,6 +165,9 @@ pub struct ConditionReport {
     /// How events of the kernel were recorded, and what the recording cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<RecordingReport>,
+    /// Predicted and measured waits for the gates of the ends (IEEE 802.1Q).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateReport>,
     /// Where messages were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<LossReport>,

@@ -6,6 +6,7 @@
 
 mod check;
 mod frame;
+mod gate;
 mod prediction;
 mod schedule;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tc;
 
 pub use check::{check, class_of_messages};
 pub use frame::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Speed, WIRE_BYTES};
+pub use gate::Gate;
 pub use prediction::{Prediction, predict};
 pub use schedule::{Entry, Rule, Schedule, Windows};
 pub use tc::{Configured, schedules};

@@ -48,6 +48,19 @@ impl SlotBatch {
         self.outcome.is_empty()
     }
 
+    /// For each message that was sent on the way out, or answer on the way back, and received: the index of its slot in this
+    /// batch, the begin of the send call, and the receipt, each in the clock of its end, ns. The columns `echo_begin_ns` and
+    /// those of the metrics out and back are needed.
+    pub fn ways(&self, out: bool) -> impl Iterator<Item = (usize, i64, i64)> {
+        let (sent, received) = match out {
+            true => (&self.send_begin_ns, &self.echo_in_ns),
+            false => (&self.echo_begin_ns, &self.receive_ns),
+        };
+        let all = sent.iter().copied().zip(received.iter().copied()).enumerate();
+        let all = all.map(|(i, (sent_ns, received_ns))| (i, sent_ns, received_ns));
+        all.filter(|(_, sent_ns, received_ns)| *sent_ns != NO_TIME && *received_ns != NO_TIME)
+    }
+
     fn number_column(&mut self, name: &str) -> &mut Vec<i64> {
         match name {
             "intended_ns" => &mut self.intended_ns,

@@ -64,6 +64,13 @@ pub fn render_markdown(report: &Report) -> String {
             text.push_str(&format!("\n{}\n", recorded.join(" ")));
         }
     }
+    for (condition, gate) in crate::tables::gates::all(report) {
+        let table = crate::tables::gates::lines(gate).join("\n");
+        text.push_str(&format!(
+            "\n{}\n\n```text\n{table}\n```\n",
+            escape(&crate::tables::gates::sentences(condition, gate))
+        ));
+    }
     let ways = crate::tables::path_proof::lines(report);
     if !ways.is_empty() {
         text.push_str("\nPath that the messages took:\n\n");

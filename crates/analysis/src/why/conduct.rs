@@ -1,9 +1,9 @@
 //! How the ends of a trial wait for messages, due times and acknowledgements: facts of the plan and of the drivers that the
 //! recorded events do not show.
 
-use crate::why::gate::Gate;
 use crate::why::handled::Handled;
 use std::collections::{BTreeMap, BTreeSet};
+use tailbound_gates::Gate;
 use tailbound_model::{Measure, PathEnd, ReceiveMode, TrialSpec};
 use tailbound_record::Manifest;
 

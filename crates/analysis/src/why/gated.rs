@@ -25,15 +25,14 @@ pub(crate) fn shares_of(piece: &Piece, stamps: &Stamps, timeline: &Timeline, kno
 
 /// The end that sent the message on this leg, and the time until which its gate kept the message.
 fn until(piece: &Piece, stamps: &Stamps, known: &Circumstances) -> Option<(&'static str, i64)> {
-    let (sender, begun_ns, ended_ns) = match (piece.leg, stamps.echo) {
-        (Metric::Out, _) => ("ping", stamps.send_ns, stamps.sent_ns),
-        (Metric::Back, Some([_, begun_ns, ended_ns])) => ("pong", begun_ns, ended_ns),
+    let (sender, begun_ns) = match (piece.leg, stamps.echo) {
+        (Metric::Out, _) => ("ping", stamps.send_ns),
+        (Metric::Back, Some([_, begun_ns, _])) => ("pong", begun_ns),
         _ => return None,
     };
     let gate = known.threads.gate(sender)?;
-    // The message became ready within the send call.
-    let permitted_ns = gate.permitted_ns(begun_ns).min(gate.permitted_ns(ended_ns));
-    Some((sender, permitted_ns))
+    // The message became ready within the send call, so that it is permitted then at the earliest.
+    Some((sender, gate.permitted_ns(begun_ns)))
 }
 
 /// Divides a share at the time from which the gate permitted the message.

@@ -12,7 +12,6 @@ mod course;
 mod delays;
 mod drops;
 mod executor;
-mod gate;
 mod gated;
 mod guest;
 mod handled;

@@ -2,12 +2,12 @@
 
 use crate::clocks::OWN;
 use crate::why::conduct::Conduct;
-use crate::why::gate::Gate;
 use crate::why::handled::Handled;
 use crate::why::kernels::Kernel;
 use crate::why::other_clock::{Machine, Pong, kernel_id};
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, CausedBy, Thread, ThreadReport};
+use tailbound_gates::Gate;
 use tailbound_model::{CpuList, Policy, SwitchKind, Switches, Task};
 
 /// Names of Tailbound's processes begin with one of these: the program itself, and the processes that it names.

@@ -14,6 +14,7 @@ mod figures;
 mod flow;
 mod flow_axis;
 mod frame;
+mod gates;
 mod guests;
 mod host_settings;
 mod loads;
@@ -77,6 +78,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         flow_axis::section(report),
         against::section(report),
         figures::sections(report),
+        gates::section(report),
         loops::section(report),
         patterns::section(report),
         bins::section(report),
@@ -136,6 +138,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ("legs", "Legs"),
         ("worst", "Worst"),
         ("loop", "Loop"),
+        ("gates", "Gates"),
         ("patterns", "Patterns"),
         ("bins", "Bins"),
         ("conditions", "Conditions"),
@@ -160,6 +163,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         "against" => report.against.is_some(),
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
+        "gates" => gates::is_there(report),
         "loop" => loops::is_there(report),
         "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
         "chosen" => range::is_there(report),

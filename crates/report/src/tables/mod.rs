@@ -5,6 +5,7 @@ pub(crate) mod bins;
 pub(crate) mod causes;
 pub(crate) mod flow;
 pub(crate) mod flow_axis;
+pub(crate) mod gates;
 pub(crate) mod grid;
 pub(crate) mod growth;
 pub(crate) mod legs;

@@ -10,7 +10,7 @@ use super::spared::Clocks;
 use super::trial_length::{limit, quiet};
 use super::trial_state::{Part, TrialContext, TrialResult};
 use super::trial_steps::{begin, end, ends_run, finish, order, prepare};
-use super::{RunError, common_start, cpu_quota, discovery, flow, proof, trial_store};
+use super::{RunError, common_start, cpu_quota, discovery, flow, gated, proof, trial_store};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tailbound_model::*;
@@ -69,6 +69,9 @@ pub(super) async fn run(
     let mut result =
         trial_store::store(record, &dir, &mut parts, (lab, observed.host, context.here), unmatched.is_some()).await?;
     warn(context, &parts, observed.guests_not_asked, record)?;
+    if lab.agents.iter().all(|(_, agent)| agent.clock == lab.agents[0].1.clock) {
+        check_gates(context, &dir, record)?;
+    }
     record_counters(record, id, lab, &before, after)?;
     let none_arrived = match spec.measure {
         Measure::PingPong(_) => (result.answered == 0 && result.scheduled > 0).then(|| no_answer(&parts)),
@@ -179,6 +182,20 @@ fn warn(
     let others = without_arrivals(parts).into_iter().chain(flow::neighbours(context.spec()));
     let others = others.chain(tailbound_gates::check(context.spec()));
     for warning in disturbed.into_iter().chain(guests_not_asked).chain(others) {
+        record.warn(warning.at_trial(id))?;
+    }
+    Ok(())
+}
+
+/// Warns of messages that left outside of the windows of their gates. The ends have one clock.
+fn check_gates(context: &TrialContext<'_>, dir: &Path, record: &mut RecordWriter) -> Result<(), RunError> {
+    let (id, spec) = (context.trial.id, context.spec());
+    let path = record.manifest.trial(id).path.as_ref();
+    let ends = path.map_or(&[][..], |path| path.ends.as_slice());
+    if ends.iter().all(|end| end.gates.is_none()) || spec.ping.gates.is_none() && spec.pong.gates.is_none() {
+        return Ok(());
+    }
+    for warning in gated::outside(dir, id, ends, spec)? {
         record.warn(warning.at_trial(id))?;
     }
     Ok(())

@@ -18,6 +18,7 @@ mod driver_trial;
 mod dry_run;
 mod error;
 mod flow;
+mod gated;
 mod guest_events;
 mod host_watch;
 mod knobs;

@@ -42,6 +42,22 @@ impl Guest {
         assert_eq!(report["status"], "valid", "{}", report["warnings"]);
         report
     }
+
+    /// Runs a script in a shell of the guest. Returns what the console shows.
+    fn shell(&self, options: &[&str], script: String) -> String {
+        let mut command = self.command("shell");
+        command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut shell = command.spawn().unwrap();
+        // The output of the guest must be read while the input is written, because the guest echoes the input.
+        let mut input = shell.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).map(|()| input));
+        let output = shell.wait_with_output().unwrap();
+        drop(writer.join().unwrap());
+        let (code, errors) = exit_and_stderr(&output);
+        let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+        assert_eq!(code, 0, "{errors}{text}");
+        text
+    }
 }
 
 fn study(measure: &str, rate: &str, rest: &str) -> String {
@@ -146,17 +162,7 @@ sleep 1
 exit
 "#
     );
-    let mut command = guest.command("shell");
-    command.args(["--module", "openvswitch", "--with", SWITCH]);
-    let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The output of the guest must be read while the input is written, because the guest echoes the input.
-    let mut input = shell.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).map(|()| input));
-    let output = shell.wait_with_output().unwrap();
-    drop(writer.join().unwrap());
-    let (code, errors) = exit_and_stderr(&output);
-    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
-    assert_eq!(code, 0, "{errors}{text}");
+    let text = guest.shell(&["--module", "openvswitch", "--with", SWITCH], script);
     let (_, rest) = text.split_once("system@ovs-system: hit:").unwrap_or_else(|| panic!("{text}"));
     let forwarded: u64 = rest.split(' ').next().unwrap().parse().unwrap();
     // The counter counts messages and answers; it may have been read long before the last of them.
@@ -210,6 +216,20 @@ fn no_message_leaves_while_its_gate_is_closed() {
     assert!((mean_ns - 5_625_000.0).abs() < 600_000.0, "{mean_ns} ns");
     // Limit: half of the messages took as long as predicted, and less than a third of the mean wait longer.
     assert!(late_ns[late_ns.len() / 2] < 1_800_000, "{} ns", late_ns[late_ns.len() / 2]);
+    // The report has the same comparison as a table.
+    let table = &report["conditions"][0]["gates"][0];
+    assert_eq!((&table["end"], &table["class"], &table["outside"]), (&"ping".into(), &"stream".into(), &0.into()));
+    let rows = table["waits"].as_array().unwrap();
+    assert_eq!(
+        (rows.len(), rows.iter().map(|row| row["messages"].as_u64().unwrap()).sum::<u64>()),
+        (5, 500),
+        "{table:#}"
+    );
+    for row in rows {
+        let [predicted_ns, way_ns] = ["predicted_ns", "way_ns"].map(|key| row[key].as_f64().unwrap());
+        let [above_ns, up_to_ns] = ["above_ns", "up_to_ns"].map(|key| row[key].as_f64().unwrap());
+        assert!((above_ns..=up_to_ns).contains(&predicted_ns) && way_ns >= predicted_ns, "{row}");
+    }
     let incidents = report["conditions"][0]["incidents"].as_array().unwrap();
     let with_ledger: Vec<&Value> = incidents.iter().filter(|incident| incident["ledger"].is_array()).collect();
     let excess_ns: i64 = with_ledger.iter().map(|incident| incident["excess_ns"].as_i64().unwrap()).sum();
@@ -218,4 +238,36 @@ fn no_message_leaves_while_its_gate_is_closed() {
     let gate_ns: i64 = gate.map(|entry| entry["ns_low"].as_i64().unwrap()).sum();
     println!("{gate_ns} of {excess_ns} ns in {} of {} incidents", with_ledger.len(), incidents.len());
     assert!(with_ledger.len() > 100 && gate_ns * 10 > excess_ns * 7, "{gate_ns} of {excess_ns} ns");
+}
+
+/// Test: while messages are sent, the wall clock is set, to which the schedule of the kernel refers: the gates open at other times
+/// than those that were read back.
+#[test]
+fn a_schedule_that_moves_while_messages_are_sent_is_not_effective() {
+    let guest = Guest::new();
+    let gates = "path: veth\nends:\n  ping:\n    gates:\n      classes: [{ name: stream, priorities: [7] }, { name: rest }]\n      \
+                 entries: [{ open: [stream], for: 5 ms }, { open: [rest], for: 15 ms }]";
+    let text = study("slots: 600, warm_up: 20, timeout: 5 s", "97 Hz", gates);
+    let text = text.replace("driver: udp", "driver: { udp: { priority: 7 } }");
+    let script = format!(
+        r#"
+:
+cd /root; export TMPDIR=/root
+cat > moved.yaml <<'END'
+{text}END
+TAILBOUND_LOG=debug tailbound run moved.yaml --out moved -q >said 2>&1 & RUN=$!
+for N in $(seq 300); do grep -q 'measuring begins' moved/logs/* 2>/dev/null && break; sleep 0.1; done
+sleep 2
+# At some fraction of a second, the clock is set back to its begin.
+date -s "@$(date +%s)" >/dev/null
+wait $RUN
+echo "code $?"
+cat said
+sleep 1
+exit
+"#
+    );
+    let printed = guest.shell(&[], script);
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("messages of the ping arrived before their gate permitted them"), "{printed}");
 }

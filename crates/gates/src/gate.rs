@@ -1,12 +1,16 @@
 //! The gate of the class of the messages that an end sends (IEEE 802.1Q): by the schedule that the kernel reported, the time from
 //! which a message may be sent.
 
-use tailbound_gates::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, Windows, class_of_messages};
+use crate::{
+    ETHERNET_BYTES, Frame, IP_UDP_BYTES, Prediction, Rule, Schedule, Speed, Windows, class_of_messages, predict,
+};
 use tailbound_model::{PathEnd, TrialSpec};
 
 /// The gate of the class of the messages that an end sends.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Gate {
+pub struct Gate {
+    /// Number of the class.
+    class: u32,
     windows: Windows,
     /// Begin of a cycle, monotonic ns, which is wrong by at most `within_ns`.
     base_ns: i64,
@@ -22,9 +26,11 @@ impl Gate {
         let speed = u64::try_from(end.speed_mbit_s?).ok()?.checked_mul(1_000_000)?;
         let frame = Frame { bytes: payload + ETHERNET_BYTES, speed: Speed::of_bits_per_second(speed)? };
         let schedule = Schedule::of_kernel(fact);
-        let windows = schedule.windows(class_of_messages(spec, &fact.class_of_priority), Rule::Kernel);
+        let class = class_of_messages(spec, &fact.class_of_priority);
+        let windows = schedule.windows(class, Rule::Kernel);
         let base_ns = fact.base_ns.checked_sub(fact.ahead_ns)?;
         (payload <= u64::from(end.mtu) && windows.cycle_ns > 0).then_some(Gate {
+            class,
             windows,
             base_ns,
             within_ns: fact.within_ns,
@@ -32,26 +38,56 @@ impl Gate {
         })
     }
 
-    /// The time from which a frame that is ready at `ready_ns` may be sent, at the earliest that is possible.
+    /// The gate of the class with this number and these windows, for frames of this size. The schedule began at `base_ns`, which is
+    /// wrong by at most `within_ns`, monotonic ns.
+    pub fn new(class: u32, (windows, frame): (Windows, Frame), base_ns: i64, within_ns: i64) -> Gate {
+        Gate { class, windows, base_ns, within_ns, frame }
+    }
+
+    /// Number of the class of the messages.
+    pub fn class(&self) -> u32 {
+        self.class
+    }
+
+    /// Length of the frame of a message, with the Ethernet header and without the checksum.
+    pub fn frame_bytes(&self) -> u64 {
+        self.frame.bytes
+    }
+
+    /// Time after which the schedule repeats, ns.
+    pub fn cycle_ns(&self) -> i64 {
+        self.windows.cycle_ns as i64
+    }
+
+    /// The waits of frames that are ready at any time of the cycle.
+    pub fn prediction(&self) -> Prediction {
+        predict(&self.windows, self.frame)
+    }
+
+    /// Time for which a frame that is ready at `ready_ns` (monotonic ns) waits for the gate, ns; `None` if it fits into no window.
+    pub fn wait_ns(&self, ready_ns: i64) -> Option<i64> {
+        let phase_ns = ready_ns.saturating_sub(self.base_ns).rem_euclid(self.cycle_ns()) as u64;
+        self.windows.wait_ns(phase_ns, self.frame).map(|ns| ns as i64)
+    }
+
+    /// The time from which a frame that is ready at `ready_ns` may be sent, at the earliest that is possible; monotonic ns. A
+    /// frame that is ready later is permitted at this time or later.
     pub fn permitted_ns(&self, ready_ns: i64) -> i64 {
-        let cycle_ns = self.windows.cycle_ns as i64;
-        let phase_ns = ready_ns.saturating_sub(self.base_ns).rem_euclid(cycle_ns) as u64;
-        let wait_ns = self.windows.wait_ns(phase_ns, self.frame).unwrap_or(0) as i64;
-        ready_ns + (wait_ns - self.within_ns).max(0)
+        ready_ns + (self.wait_ns(ready_ns).unwrap_or(0) - self.within_ns).max(0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_gates::Entry;
+    use crate::Entry;
 
     /// Open for 5 of 20 ms.
     fn gate() -> Gate {
         let entry = |gates, ms: u64| Entry { gates, interval_ns: ms * 1_000_000 };
         let windows = Schedule { entries: vec![entry(1, 5), entry(2, 15)], cycle_ns: 0 }.windows(0, Rule::Kernel);
         let frame = Frame { bytes: 106, speed: "10Gbps".parse().unwrap() };
-        Gate { windows, base_ns: 7_000, within_ns: 100, frame }
+        Gate::new(0, (windows, frame), 7_000, 100)
     }
 
     #[test]

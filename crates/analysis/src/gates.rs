@@ -1,0 +1,177 @@
+//! Compares the waits for gates that the schedules predict with the times of the messages.
+//!
+//! Input: for each trial, the schedule that the kernel reported, and the samples. Output: the table of predicted and measured
+//! waits of each end with gates.
+
+use crate::clocks::has_one_clock;
+use std::collections::BTreeMap;
+use tailbound_document::{GateReport, GateWaits};
+use tailbound_gates::Gate;
+use tailbound_model::{Condition, Metric, PathEnd};
+use tailbound_record::{Columns, Record, RecordError, SlotBatch};
+use tailbound_stats::Histogram;
+
+/// Number of parts into which the predicted waits are divided, beside those of 0.
+const PARTS: i64 = 4;
+
+/// The waits for gates in these trials of a condition, for each end with gates. Trials whose ends have different clocks are left
+/// out.
+pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Result<Vec<GateReport>, RecordError> {
+    let spec = &condition.spec;
+    if spec.ping.gates.is_none() && spec.pong.gates.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut tables: BTreeMap<String, Table> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| has_one_clock(record, **trial)) {
+        let done = record.manifest.trials.iter().find(|done| done.id == *trial);
+        let path = done.and_then(|done| done.path.as_ref());
+        let gate = |end: &PathEnd| Some((end.end.clone(), Gate::of(end, spec)?));
+        let gates: Vec<(String, Gate)> = path.into_iter().flat_map(|p| &p.ends).filter_map(gate).collect();
+        let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin();
+        record.scan(*trial, &columns, &mut |batch| {
+            for (end, gate) in &gates {
+                let table = tables.entry(end.clone()).or_insert_with(|| Table::of(gate.clone()));
+                table.add(batch, end == "ping", gate);
+            }
+        })?;
+    }
+    let named = |(end, table): (String, Table)| {
+        let gates = if end == "ping" { &spec.ping.gates } else { &spec.pong.gates };
+        let class = gates.as_ref().and_then(|gates| gates.classes.get(table.gate.class() as usize));
+        let class = class.map_or_else(|| table.gate.class().to_string(), |class| class.name.clone());
+        table.report(end, class)
+    };
+    Ok(tables.into_iter().map(named).collect())
+}
+
+/// The waits for one gate.
+struct Table {
+    gate: Gate,
+    worst_wait_ns: i64,
+    /// By the number of the part: 0 = without a wait.
+    parts: BTreeMap<i64, Part>,
+    cycles_later: [u64; 3],
+    outside: u64,
+}
+
+/// Messages with similar predicted waits.
+#[derive(Default)]
+struct Part {
+    messages: u64,
+    predicted_ns: i128,
+    way_ns: i128,
+    beyond: Histogram,
+    beyond_max_ns: i64,
+}
+
+impl Table {
+    fn of(gate: Gate) -> Table {
+        let worst_wait_ns = gate.prediction().worst_wait_ns.map_or(0, |ns| ns as i64);
+        Table { gate, worst_wait_ns, parts: BTreeMap::new(), cycles_later: [0; 3], outside: 0 }
+    }
+
+    /// Adds the messages of the ping, or the answers of the pong.
+    fn add(&mut self, batch: &SlotBatch, by_ping: bool, gate: &Gate) {
+        for (_, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
+            self.add_message(sent_ns, received_ns, gate);
+        }
+    }
+
+    fn add_message(&mut self, sent_ns: i64, received_ns: i64, gate: &Gate) {
+        let Some(wait_ns) = gate.wait_ns(sent_ns) else { return };
+        if received_ns < gate.permitted_ns(sent_ns) {
+            self.outside += 1;
+            return;
+        }
+        let (way_ns, beyond_ns) = (received_ns - sent_ns, (received_ns - sent_ns - wait_ns).max(0));
+        let cycles = usize::try_from(beyond_ns / gate.cycle_ns().max(1)).unwrap_or(usize::MAX);
+        self.cycles_later[cycles.min(2)] += 1;
+        let part = self.parts.entry(self.part_of(wait_ns)).or_default();
+        part.messages += 1;
+        part.predicted_ns += i128::from(wait_ns);
+        part.way_ns += i128::from(way_ns);
+        part.beyond.record(beyond_ns);
+        part.beyond_max_ns = part.beyond_max_ns.max(beyond_ns);
+    }
+
+    fn part_of(&self, wait_ns: i64) -> i64 {
+        if wait_ns == 0 { 0 } else { 1 + ((wait_ns - 1) * PARTS / self.worst_wait_ns.max(1)).min(PARTS - 1) }
+    }
+
+    fn report(self, end: String, class: String) -> GateReport {
+        let prediction = self.gate.prediction();
+        let bound = |part: i64| self.worst_wait_ns * part / PARTS;
+        let waits = self.parts.iter().map(|(part, of)| GateWaits {
+            above_ns: bound((part - 1).max(0)),
+            up_to_ns: bound(*part),
+            messages: of.messages,
+            predicted_ns: of.predicted_ns as f64 / of.messages as f64,
+            way_ns: of.way_ns as f64 / of.messages as f64,
+            beyond_p50_ns: of.beyond_of(0.5),
+            beyond_p99_ns: of.beyond_of(0.99),
+            beyond_max_ns: of.beyond_max_ns,
+        });
+        GateReport {
+            end,
+            class,
+            frame_bytes: self.gate.frame_bytes(),
+            cycle_ns: self.gate.cycle_ns(),
+            mean_wait_ns: prediction.mean_wait_ns,
+            worst_wait_ns: prediction.worst_wait_ns,
+            share_without_wait: prediction.share_without_wait,
+            waits: waits.collect(),
+            cycles_later: self.cycles_later,
+            outside: self.outside,
+        }
+    }
+}
+
+impl Part {
+    /// The time beyond the prediction that this share of the messages does not exceed, ns: rounded up to a bucket of the
+    /// histogram, and at most the longest time.
+    fn beyond_of(&self, share: f64) -> i64 {
+        let rank = ((self.messages as f64 * share).ceil() as u64).max(1);
+        let bucket = self.beyond.bucket_of_rank(rank);
+        bucket.map_or(self.beyond_max_ns, |ranked| ranked.bucket.high.min(self.beyond_max_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_gates::{Entry, Frame, Rule, Schedule};
+
+    const MS: i64 = 1_000_000;
+
+    /// The waits for a gate that is open for 5 of 20 ms. Each message has the times of its send call and of its receipt, ms.
+    fn table(messages: &[(f64, f64)]) -> GateReport {
+        let entry = |gates, ms: u64| Entry { gates, interval_ns: ms * 1_000_000 };
+        let windows = Schedule { entries: vec![entry(1, 5), entry(2, 15)], cycle_ns: 0 }.windows(0, Rule::Kernel);
+        let frame = Frame { bytes: 106, speed: "10Gbps".parse().unwrap() };
+        let gate = Gate::new(0, (windows, frame), 0, 1_000);
+        let mut table = Table::of(gate.clone());
+        let ns = |ms: f64| (ms * MS as f64) as i64;
+        messages.iter().for_each(|(sent, received)| table.add_message(ns(*sent), ns(*received), &gate));
+        table.report("ping".into(), "stream".into())
+    }
+
+    #[test]
+    fn messages_are_counted_with_those_of_similar_predicted_waits() {
+        // Without a wait, a wait of 2 ms, two waits of 14 ms, one of them a cycle later.
+        let found = table(&[(1.0, 1.1), (18.0, 20.3), (26.0, 40.2), (46.0, 80.5)]);
+        assert_eq!(found.worst_wait_ns, Some(15 * MS as u64 + 103));
+        let rows: Vec<_> = found.waits.iter().map(|row| (row.up_to_ns / MS, row.messages, row.beyond_max_ns)).collect();
+        assert_eq!(rows, [(0, 1, 100_000), (3, 1, 300_000), (15, 2, 20_500_000)]);
+        assert_eq!((found.waits[2].predicted_ns, found.waits[2].way_ns), (14e6, 24.35e6));
+        assert_eq!((found.cycles_later, found.outside), ([3, 1, 0], 0));
+    }
+
+    #[test]
+    fn a_message_that_arrives_before_its_gate_permits_it_is_outside() {
+        let found = table(&[(6.0, 6.1), (6.0, 19.9), (6.0, 20.1)]);
+        assert_eq!((found.cycles_later, found.outside), ([1, 0, 0], 2));
+        // The clock of the schedule is known to within a microsecond.
+        assert_eq!(table(&[(6.0, 19.9995)]).outside, 0);
+        assert_eq!(table(&[(6.0, 19.9985)]).outside, 1);
+    }
+}

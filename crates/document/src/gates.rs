@@ -1,0 +1,58 @@
+//! Predicted and measured waits for the gate of a traffic class (IEEE 802.1Q, time-aware shaping).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Waits of the messages of a condition for the gate on the interface by which an end sends. A wait is predicted for each
+/// message, from the schedule that the kernel reported and the time at which the send call began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateReport {
+    /// Name of the end that sends through the gate.
+    pub end: String,
+    /// Name of the traffic class of the messages.
+    pub class: String,
+    /// Length of the frame of a message without headers of the middleware, in bytes, with the Ethernet header and without the
+    /// checksum.
+    pub frame_bytes: u64,
+    /// Time after which the schedule repeats, ns.
+    pub cycle_ns: i64,
+    /// Predicted mean wait for the gate of frames that are ready at any time of the cycle, ns; absent if the frame fits into no
+    /// window of the class, as are the other predictions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_wait_ns: Option<f64>,
+    /// Longest predicted wait for the gate, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_wait_ns: Option<u64>,
+    /// Share of the times of the cycle at which a frame does not wait for the gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_without_wait: Option<f64>,
+    /// Messages by their predicted wait for the gate: those without a wait, and four equal parts of the longest wait. Parts
+    /// without messages are left out.
+    pub waits: Vec<GateWaits>,
+    /// Number of messages that arrived less than one cycle after their gate permitted them, less than two cycles, and later.
+    pub cycles_later: [u64; 3],
+    /// Number of messages that arrived before their gate permitted them: they left outside of the windows of their class.
+    pub outside: u64,
+}
+
+/// Messages with similar predicted waits for their gate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateWaits {
+    /// The predicted waits of these messages are above this time, ns; the same as `up_to_ns` = they are this time.
+    pub above_ns: i64,
+    /// Longest time up to which the predicted waits of these messages are, ns.
+    pub up_to_ns: i64,
+    /// Number of messages with these predicted waits.
+    pub messages: u64,
+    /// Mean of the predicted waits of these messages, ns.
+    pub predicted_ns: f64,
+    /// Mean of the measured times from the begin of the send call to the receipt, ns.
+    pub way_ns: f64,
+    /// Median of the time by which the measured time was longer than the predicted wait, ns. It contains the send call, other
+    /// frames of the class before the message, and the way behind the gate.
+    pub beyond_p50_ns: i64,
+    /// 99th percentile of the time beyond the predicted wait, ns.
+    pub beyond_p99_ns: i64,
+    /// Longest time beyond the predicted wait, ns.
+    pub beyond_max_ns: i64,
+}

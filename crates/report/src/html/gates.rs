@@ -1,0 +1,33 @@
+//! The section of the HTML page about gates (IEEE 802.1Q): predicted and measured waits.
+
+use crate::escape::escape;
+use crate::html::table::{left, number, right, table, words};
+use crate::tables::gates::{COLUMNS, HEADS, all, cells, sentences};
+use tailbound_document::Report;
+
+pub(crate) fn is_there(report: &Report) -> bool {
+    all(report).next().is_some()
+}
+
+pub(crate) fn section(report: &Report) -> String {
+    if !is_there(report) {
+        return String::new();
+    }
+    let of_gate = all(report).map(|(condition, gate)| {
+        let [first, rest @ ..] = HEADS;
+        let mut heads = vec![left(first)];
+        heads.extend(rest.map(|head| right(head, "")));
+        let row = |waits| {
+            let [range, numbers @ ..] = cells(waits);
+            format!("<tr>{}{}</tr>\n", words(&range), numbers.iter().map(|text| number(text)).collect::<String>())
+        };
+        let rows: Vec<String> = gate.waits.iter().map(row).collect();
+        format!("<p class=\"lead\">{}</p>\n{}", escape(&sentences(condition, gate)), table(&heads, &rows))
+    });
+    format!(
+        "<section id=\"gates\"><h2>Gates</h2>\n<p class=\"lead\">Each message has a predicted wait, from the schedule that the \
+         kernel reported and the begin of its send call. The rest of its way contains the send call, other frames of the class, \
+         and the way behind the gate. Columns: {COLUMNS}.</p>\n{}</section>\n",
+        of_gate.collect::<String>()
+    )
+}

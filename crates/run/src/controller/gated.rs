@@ -1,0 +1,58 @@
+//! Whether the messages of a trial left within the windows of their gates (IEEE 802.1Q).
+
+use super::RunError;
+use std::path::Path;
+use tailbound_gates::Gate;
+use tailbound_model::{Metric, PathEnd, Severity, TrialSpec, Warning};
+use tailbound_record::{Columns, Record};
+
+/// Warnings about messages of a trial that arrived before their gate permitted them, by the schedule that the kernel reported. The
+/// ends have one clock. `dir`: directory of the record.
+///
+/// # Errors
+/// The samples cannot be read.
+pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSpec) -> Result<Vec<Warning>, RunError> {
+    let gates: Vec<(&str, Gate)> =
+        ends.iter().filter_map(|end| Some((end.end.as_str(), Gate::of(end, spec)?))).collect();
+    if gates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut counts = vec![(0, 0); gates.len()];
+    let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin();
+    Record::open(dir)?.scan(trial, &columns, &mut |batch| {
+        for ((end, gate), (outside, all)) in gates.iter().zip(&mut counts) {
+            for (_, sent_ns, received_ns) in batch.ways(*end == "ping") {
+                *all += 1;
+                *outside += u64::from(received_ns < gate.permitted_ns(sent_ns));
+            }
+        }
+    })?;
+    let found = gates.iter().zip(counts).filter(|(_, (outside, _))| *outside > 0);
+    Ok(found.map(|((end, _), counts)| warning(end, counts)).collect())
+}
+
+fn warning(end: &str, (outside, all): (u64, u64)) -> Warning {
+    let what = format!(
+        "{outside} of {all} messages of the {end} arrived before their gate permitted them: the schedule that the kernel reported \
+         is not effective"
+    );
+    let help = "look at the queue discipline of the interface while a trial runs (tc qdisc show): another program may have \
+                replaced it, or the clock of the schedule was set";
+    Warning::new("gate_not_effective", Severity::Invalid, what, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_that_is_not_effective_is_said_with_numbers() {
+        let warning = warning("pong", (12, 500));
+        assert_eq!(warning.severity, Severity::Invalid);
+        assert_eq!(
+            warning.problem.what,
+            "12 of 500 messages of the pong arrived before their gate permitted them: the schedule that the kernel reported is \
+             not effective"
+        );
+    }
+}
