@@ -5,7 +5,7 @@
 
 use crate::clocks::has_one_clock;
 use std::collections::BTreeMap;
-use tailbound_document::{GateReport, GateWaits};
+use tailbound_document::{GatePhase, GateReport, GateWaits};
 use tailbound_gates::Gate;
 use tailbound_model::{Condition, Metric, PathEnd};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
@@ -13,6 +13,8 @@ use tailbound_stats::Histogram;
 
 /// Number of parts into which the predicted waits are divided, beside those of 0.
 const PARTS: i64 = 4;
+/// Number of parts into which a cycle is divided.
+const PHASES: i64 = 200;
 
 /// The waits for gates in these trials of a condition, for each end with gates. Trials whose ends have different clocks are left
 /// out.
@@ -50,6 +52,7 @@ struct Table {
     worst_wait_ns: i64,
     /// By the number of the part: 0 = without a wait.
     parts: BTreeMap<i64, Part>,
+    phases: BTreeMap<i64, GatePhase>,
     cycles_later: [u64; 3],
     outside: u64,
 }
@@ -67,7 +70,7 @@ struct Part {
 impl Table {
     fn of(gate: Gate) -> Table {
         let worst_wait_ns = gate.prediction().worst_wait_ns.map_or(0, |ns| ns as i64);
-        Table { gate, worst_wait_ns, parts: BTreeMap::new(), cycles_later: [0; 3], outside: 0 }
+        Table { gate, worst_wait_ns, parts: BTreeMap::new(), phases: BTreeMap::new(), cycles_later: [0; 3], outside: 0 }
     }
 
     /// Adds the messages of the ping, or the answers of the pong.
@@ -79,6 +82,7 @@ impl Table {
 
     fn add_message(&mut self, sent_ns: i64, received_ns: i64, gate: &Gate) {
         let Some(wait_ns) = gate.wait_ns(sent_ns) else { return };
+        self.add_phase(gate.phase_ns(sent_ns), received_ns - sent_ns);
         if received_ns < gate.permitted_ns(sent_ns) {
             self.outside += 1;
             return;
@@ -92,6 +96,17 @@ impl Table {
         part.way_ns += i128::from(way_ns);
         part.beyond.record(beyond_ns);
         part.beyond_max_ns = part.beyond_max_ns.max(beyond_ns);
+    }
+
+    fn add_phase(&mut self, phase_ns: i64, way_ns: i64) {
+        let cycle_ns = self.gate.cycle_ns().max(1);
+        let number = i128::from(phase_ns) * i128::from(PHASES) / i128::from(cycle_ns);
+        let from_ns = (number * i128::from(cycle_ns) / i128::from(PHASES)) as i64;
+        let new = || GatePhase { from_ns, messages: 0, way_min_ns: way_ns, way_max_ns: way_ns };
+        let phase = self.phases.entry(from_ns).or_insert_with(new);
+        phase.messages += 1;
+        phase.way_min_ns = phase.way_min_ns.min(way_ns);
+        phase.way_max_ns = phase.way_max_ns.max(way_ns);
     }
 
     fn part_of(&self, wait_ns: i64) -> i64 {
@@ -120,6 +135,8 @@ impl Table {
             worst_wait_ns: prediction.worst_wait_ns,
             share_without_wait: prediction.share_without_wait,
             waits: waits.collect(),
+            permitted: self.gate.starts().into_iter().map(|(from_ns, to_ns)| [from_ns, to_ns]).collect(),
+            phases: self.phases.into_values().collect(),
             cycles_later: self.cycles_later,
             outside: self.outside,
         }
@@ -164,6 +181,12 @@ mod tests {
         assert_eq!(rows, [(0, 1, 100_000), (3, 1, 300_000), (15, 2, 20_500_000)]);
         assert_eq!((found.waits[2].predicted_ns, found.waits[2].way_ns), (14e6, 24.35e6));
         assert_eq!((found.cycles_later, found.outside), ([3, 1, 0], 0));
+        // The last two were sent at the same phase.
+        let phases: Vec<_> = found.phases.iter().map(|p| (p.from_ns, p.messages, p.way_min_ns, p.way_max_ns)).collect();
+        let expected =
+            [(MS, 1, 100_000, 100_000), (6 * MS, 2, 14_200_000, 34_500_000), (18 * MS, 1, 2_300_000, 2_300_000)];
+        assert_eq!(phases, expected);
+        assert_eq!(found.permitted, [[0, 5 * MS - 104]]);
     }
 
     #[test]

@@ -29,10 +29,29 @@ pub struct GateReport {
     /// Messages by their predicted wait for the gate: those without a wait, and four equal parts of the longest wait. Parts
     /// without messages are left out.
     pub waits: Vec<GateWaits>,
+    /// First and last time of each window at which a frame may be sent, ns after the begin of a cycle, in the order of time. The
+    /// last one can end after the cycle.
+    pub permitted: Vec<[i64; 2]>,
+    /// The messages by the time in the cycle at which their send call began: equal parts of the cycle, in the order of time. Parts
+    /// without messages are left out.
+    pub phases: Vec<GatePhase>,
     /// Number of messages that arrived less than one cycle after their gate permitted them, less than two cycles, and later.
     pub cycles_later: [u64; 3],
     /// Number of messages that arrived before their gate permitted them: they left outside of the windows of their class.
     pub outside: u64,
+}
+
+/// Messages whose send calls began in the same part of a cycle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GatePhase {
+    /// Begin of the part, ns after the begin of the cycle.
+    pub from_ns: i64,
+    /// Number of messages whose send calls began in this part of the cycle.
+    pub messages: u64,
+    /// Shortest time from the begin of the send call to the receipt, ns.
+    pub way_min_ns: i64,
+    /// Longest time from the begin of the send call to the receipt, ns.
+    pub way_max_ns: i64,
 }
 
 /// Messages with similar predicted waits for their gate.

@@ -43,7 +43,7 @@ pub use comparison::*;
 pub use condition::{ConditionReport, ConditionStatus, Counts};
 pub use factor::short_factor;
 pub use flow::{FlowCast, FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, SubscriberLatency};
-pub use gates::{GateReport, GateWaits};
+pub use gates::{GatePhase, GateReport, GateWaits};
 pub use incident::*;
 pub use message::{Message, WORST_DESCRIBED};
 pub use metric::{Beyond, LegRange, MetricReport, QuantileReport};

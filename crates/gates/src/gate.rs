@@ -59,6 +59,18 @@ impl Gate {
         self.windows.cycle_ns as i64
     }
 
+    /// First and last time of each window at which the frame of a message may be sent, ns after the begin of a cycle, in the order
+    /// of time. A window at the end of a cycle can last until after it.
+    pub fn starts(&self) -> Vec<(i64, i64)> {
+        let starts = self.windows.starts(self.frame).into_iter();
+        starts.map(|(from_ns, to_ns)| (from_ns as i64, to_ns as i64)).collect()
+    }
+
+    /// Time after the begin of a cycle at a time, ns (monotonic ns).
+    pub fn phase_ns(&self, at_ns: i64) -> i64 {
+        at_ns.saturating_sub(self.base_ns).rem_euclid(self.cycle_ns())
+    }
+
     /// The waits of frames that are ready at any time of the cycle.
     pub fn prediction(&self) -> Prediction {
         predict(&self.windows, self.frame)
@@ -66,8 +78,7 @@ impl Gate {
 
     /// Time for which a frame that is ready at `ready_ns` (monotonic ns) waits for the gate, ns; `None` if it fits into no window.
     pub fn wait_ns(&self, ready_ns: i64) -> Option<i64> {
-        let phase_ns = ready_ns.saturating_sub(self.base_ns).rem_euclid(self.cycle_ns()) as u64;
-        self.windows.wait_ns(phase_ns, self.frame).map(|ns| ns as i64)
+        self.windows.wait_ns(self.phase_ns(ready_ns) as u64, self.frame).map(|ns| ns as i64)
     }
 
     /// The time from which a frame that is ready at `ready_ns` may be sent, at the earliest that is possible; monotonic ns. A

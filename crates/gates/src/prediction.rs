@@ -59,8 +59,8 @@ pub fn predict(windows: &Windows, frame: Frame) -> Prediction {
 }
 
 impl Windows {
-    /// First and last time of each window at which the frame may be sent, ns after the begin of a cycle, in the order of time.
-    fn starts(&self, frame: Frame) -> Vec<(u64, u64)> {
+    /// First and last time of each window at which a frame of this size may be sent, ns after the begin of a cycle, in the order of time.
+    pub fn starts(&self, frame: Frame) -> Vec<(u64, u64)> {
         let need_ps = frame.wire_ps();
         let admissible = |&(open_ns, close_ns): &(u64, u64)| {
             // A gate that never closes lets every frame pass.

@@ -63,11 +63,10 @@ impl Domain {
             return Err(elsewhere(format!("process {} is not the domain's QEMU", process.pid)));
         }
         let tasks = process::hypervisor_threads(process.pid).unwrap_or_default();
-        let (mut vhost, mut others): (Vec<(i32, String)>, Vec<(i32, String)>) =
-            tasks.into_iter().filter(|(tid, _)| !vcpus.contains(tid)).partition(|(_, name)| name.starts_with(VHOST));
-        vhost.sort_unstable();
+        let mut others: Vec<(i32, String)> = tasks.into_iter().filter(|(tid, _)| !vcpus.contains(tid)).collect();
         others.sort_unstable();
-        Ok(DomainThreads { process, vcpus, vhost: vhost.into_iter().map(|(tid, _)| tid).collect(), others })
+        let vhost = others.extract_if(.., |(_, name)| name.starts_with(VHOST)).map(|(tid, _)| tid).collect();
+        Ok(DomainThreads { process, vcpus, vhost, others })
     }
 }
 

@@ -1,9 +1,14 @@
 //! The section of the HTML page about gates (IEEE 802.1Q): predicted and measured waits.
 
-use crate::escape::escape;
+use crate::escape::prose;
 use crate::html::table::{left, number, right, table, words};
+use crate::picture::phase;
 use crate::tables::gates::{COLUMNS, HEADS, all, cells, sentences};
 use tailbound_document::Report;
+
+/// Explains the figure of a gate.
+const FIGURE: &str = "Measured ways (dots: the shortest and the longest of each part of the cycle) and the predicted wait (line). In \
+                      the shaded times a frame may be sent.";
 
 pub(crate) fn is_there(report: &Report) -> bool {
     all(report).next().is_some()
@@ -22,7 +27,13 @@ pub(crate) fn section(report: &Report) -> String {
             format!("<tr>{}{}</tr>\n", words(&range), numbers.iter().map(|text| number(text)).collect::<String>())
         };
         let rows: Vec<String> = gate.waits.iter().map(row).collect();
-        format!("<p class=\"lead\">{}</p>\n{}", escape(&sentences(condition, gate)), table(&heads, &rows))
+        let figure = phase::draw(condition, gate).map_or(String::new(), |canvas| {
+            format!(
+                "<figure><div class=\"picture\">{}</div></figure>\n<p class=\"lead\">{FIGURE}</p>\n",
+                canvas.embed()
+            )
+        });
+        format!("<p class=\"lead\">{}</p>\n{figure}{}", prose(&sentences(condition, gate)), table(&heads, &rows))
     });
     format!(
         "<section id=\"gates\"><h2>Gates</h2>\n<p class=\"lead\">Each message has a predicted wait, from the schedule that the \

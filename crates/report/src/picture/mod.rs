@@ -17,6 +17,7 @@ mod legs;
 mod look;
 mod names;
 pub(crate) mod overhead;
+pub(crate) mod phase;
 #[cfg(feature = "png")]
 mod png;
 mod reading;

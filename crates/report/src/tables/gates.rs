@@ -113,6 +113,8 @@ mod tests {
             mean_wait_ns: Some(5_625_424.6),
             worst_wait_ns: Some(15_000_103),
             share_without_wait: Some(0.249_995),
+            permitted: Vec::new(),
+            phases: Vec::new(),
             waits: vec![wait(0, 0, 144), wait(11_250_077, 15_000_103, 1_234_567)],
             cycles_later: [580, 2, 0],
             outside: 3,
