@@ -11,7 +11,7 @@ use tailbound_model::{Condition, Metric, PathEnd};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::Histogram;
 
-/// Number of parts into which the predicted waits are divided, beside those of 0.
+/// Number of parts into which the predicted waits are divided; messages that do not wait are a part of their own.
 const PARTS: i64 = 4;
 /// Number of parts into which a cycle is divided.
 const PHASES: i64 = 200;

@@ -50,7 +50,7 @@ impl SlotBatch {
 
     /// For each message that was sent on the way out, or answer on the way back, and received: the index of its slot in this
     /// batch, the begin of the send call, and the receipt, each in the clock of its end, ns. The columns `echo_begin_ns` and
-    /// those of the metrics out and back are needed.
+    /// the columns of the metrics out and back are needed.
     pub fn ways(&self, out: bool) -> impl Iterator<Item = (usize, i64, i64)> {
         let (sent, received) = match out {
             true => (&self.send_begin_ns, &self.echo_in_ns),

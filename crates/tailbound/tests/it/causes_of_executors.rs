@@ -3,7 +3,6 @@
 use crate::support::{Bench, may_be_real_time, succeeded};
 use serde_json::Value;
 use std::process::Command;
-use tailbound_model::{RecordedBy, Switches};
 
 /// A library that lets the ping sleep for 30 ms before its datagrams 2,001 and 5,001 are sent, within the driver's call, and the
 /// pong for 1 ms before its answers to the messages before them.
@@ -50,10 +49,7 @@ fn an_answer_waits_for_the_executor_that_sends_another_message() {
     let study = "measure: { ping-pong: { duration: 4 s, warm_up: 100, timeout: 1 s, receive: executor } }\nrate: 2 kHz\ndriver: udp\n\
                  path: loopback\nattribution: packets\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n";
     succeeded(&bench.to_run(bench.tailbound(), "record", study).env("LD_PRELOAD", &library).output().unwrap());
-    let seen = std::fs::read(bench.path("record/switches/0-ping.json")).unwrap();
-    let seen: Switches = serde_json::from_slice(&seen).unwrap();
-    if !seen.recorder.is_some_and(|recorder| recorder.by == RecordedBy::Bpf) {
-        println!("skipped: BPF cannot be used here");
+    if !bench.is_recorded_by_bpf("ping") {
         return;
     }
     let report = bench.report();

@@ -107,6 +107,17 @@ impl Bench {
         std::fs::read_to_string(self.path("record/logs").join(name)).unwrap_or_default()
     }
 
+    /// Whether the events at this end were recorded by BPF in trial 0 of the record `record`; if not, the test is skipped.
+    pub fn is_recorded_by_bpf(&self, end: &str) -> bool {
+        let seen = std::fs::read(self.path(&format!("record/switches/0-{end}.json"))).unwrap();
+        let seen: tailbound_model::Switches = serde_json::from_slice(&seen).unwrap();
+        let is = seen.recorder.is_some_and(|recorder| recorder.by == tailbound_model::RecordedBy::Bpf);
+        if !is {
+            println!("skipped: BPF cannot be used here");
+        }
+        is
+    }
+
     /// Starts a run of this study file into `record`; standard error is written to the file that [`Bench::stderr`] reads.
     pub fn start(&self, study: &Path) -> Child {
         let printed = std::fs::File::create(self.path("stderr")).unwrap();
