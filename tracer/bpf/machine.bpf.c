@@ -78,8 +78,8 @@ struct record {
 
 // Interrupts that take less time are left out: SHORTEST_NS of crates/host/src/switches/pairs.rs.
 #define SHORTEST_NS 2000
-// Ticks that are late by at most this time are not recorded.
-#define PUNCTUAL_NS 500000
+// Times without an interrupt of the timer of at most this length are left out.
+#define SHORTEST_GAP_NS 500000
 
 // One entry for each CPU, in a cache line of its own.
 struct slot {
@@ -95,6 +95,7 @@ struct slot {
   // Time of the last interrupt of the CPU's timer, or since which threads have the CPU, whichever was later; 0 while the CPU
   // is idle, and as long as this is not known. Time of the last interrupt of the timer or context switch.
   u64 timer_ns, alive_ns;
+  u64 has_timer;  // 1 if an interrupt of the timer was seen on this CPU: other machines have other timers
 } __attribute__((aligned(64)));
 
 struct {
@@ -183,14 +184,23 @@ INLINE void interrupted(struct slot *slot, u32 cpu, u8 kind, u32 number, u64 beg
   write(slot, begin_ns, cpu, kind, 0, 0, number, at_most_s32(ns));
 }
 
+// Writes the begin of a time without an interrupt of the timer: a record has room for two seconds.
+INLINE void write_part(struct slot *slot, u32 cpu, u64 from_ns, u64 to_ns) {
+  if (from_ns < to_ns) write(slot, from_ns, cpu, NO_TICK, 0, 0, 0, at_most_s32(to_ns - from_ns));
+}
+
 // Writes that no interrupt of the timer came to a CPU that runs threads, since the CPU was alive last. The interrupt comes at
-// least once in each tick. If it is late, the CPU stood still (a hypervisor or the firmware had it), or the kernel ran with
-// interrupts disabled.
+// least once in each tick. If a whole tick is missing, the CPU stood still (a hypervisor or the firmware had it), or the kernel
+// ran with interrupts disabled.
 INLINE void check_tick(struct slot *slot, u32 cpu, u64 now) {
   u64 alive_ns = slot->alive_ns;
   slot->alive_ns = now;
-  if (!tick_ns || !slot->timer_ns || now <= slot->timer_ns + tick_ns + PUNCTUAL_NS) return;
-  if (now > alive_ns + PUNCTUAL_NS) write(slot, alive_ns, cpu, NO_TICK, 0, 0, 0, at_most_s32(now - alive_ns));
+  if (!tick_ns || !slot->timer_ns || now <= slot->timer_ns + 2 * tick_ns) return;
+  if (now <= alive_ns + SHORTEST_GAP_NS) return;
+  write_part(slot, cpu, alive_ns, now);
+  write_part(slot, cpu, alive_ns + 0x7fffffffull, now);
+  write_part(slot, cpu, alive_ns + 2 * 0x7fffffffull, now);
+  write_part(slot, cpu, alive_ns + 3 * 0x7fffffffull, now);
 }
 
 INLINE u64 begin_on(u32 cpu) { return is_watched(cpu) ? now_ns() : 1; }
@@ -298,7 +308,7 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
   check_tick(slot, cpu, at_ns);
   // An idle CPU may be without ticks.
   if (!next->pid) slot->timer_ns = 0;
-  else if (!prev->pid) slot->timer_ns = at_ns;
+  else if (!prev->pid && slot->has_timer) slot->timer_ns = at_ns;
   check_limit(slot, cpu);
   int runnable = (u8)ctx[0] || state == 0;
   u64 limit_at = 0;
@@ -420,6 +430,7 @@ SEC("tp_btf/local_timer_entry") int on_local_timer_entry(u64 *ctx) {
   }
   check_limit(slot, cpu);
   check_tick(slot, cpu, now);
+  slot->has_timer = 1;
   slot->timer_ns = (u32)this_thread() ? now : 0;
   return 0;
 }

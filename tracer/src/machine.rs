@@ -56,7 +56,8 @@ struct Slot {
     limit: u32,
     timer_ns: u64,
     alive_ns: u64,
-    unused: [u64; 7],
+    has_timer: u64,
+    unused: [u64; 6],
 }
 
 // SAFETY: `Slot` has no padding, and every pattern of bits is a value of it.
@@ -188,7 +189,8 @@ impl Machine {
             limit: 0,
             timer_ns: 0,
             alive_ns: 0,
-            unused: [0; 7],
+            has_timer: 0,
+            unused: [0; 6],
         };
         for cpu in 0..self.slots.len() {
             let lost = self.slots.get(&cpu, 0).map_or(0, |slot| slot.lost);

@@ -55,7 +55,7 @@ pub const TB_TRACE_LIMITED: u8 = 9;
 
 /// Kind of a record: a watched thread needed memory and freed some first (direct reclaim).
 pub const TB_TRACE_RECLAIM: u8 = 10;
-/// Kind of a record: a CPU ran threads and got no interrupt of its timer for longer than a tick.
+/// Kind of a record: a CPU ran threads and got no interrupt of its timer for longer than two ticks.
 pub const TB_TRACE_NO_TICK: u8 = 11;
 /// Kind of a record: the kernel set the frequency of a CPU.
 pub const TB_TRACE_FREQUENCY: u8 = 12;

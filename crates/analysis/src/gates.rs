@@ -110,15 +110,19 @@ impl Table {
     }
 
     fn part_of(&self, wait_ns: i64) -> i64 {
-        if wait_ns == 0 { 0 } else { 1 + ((wait_ns - 1) * PARTS / self.worst_wait_ns.max(1)).min(PARTS - 1) }
+        (0..PARTS).find(|part| wait_ns <= self.bound(*part)).unwrap_or(PARTS)
+    }
+
+    /// Longest predicted wait of this part, ns.
+    fn bound(&self, part: i64) -> i64 {
+        self.worst_wait_ns * part / PARTS
     }
 
     fn report(self, end: String, class: String) -> GateReport {
         let prediction = self.gate.prediction();
-        let bound = |part: i64| self.worst_wait_ns * part / PARTS;
         let waits = self.parts.iter().map(|(part, of)| GateWaits {
-            above_ns: bound((part - 1).max(0)),
-            up_to_ns: bound(*part),
+            above_ns: self.bound((part - 1).max(0)),
+            up_to_ns: self.bound(*part),
             messages: of.messages,
             predicted_ns: of.predicted_ns as f64 / of.messages as f64,
             way_ns: of.way_ns as f64 / of.messages as f64,
@@ -136,7 +140,7 @@ impl Table {
             share_without_wait: prediction.share_without_wait,
             waits: waits.collect(),
             permitted: self.gate.starts().into_iter().map(|(from_ns, to_ns)| [from_ns, to_ns]).collect(),
-            phases: self.phases.into_values().collect(),
+            phases: self.phases.values().cloned().collect(),
             cycles_later: self.cycles_later,
             outside: self.outside,
         }

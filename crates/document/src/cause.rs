@@ -78,8 +78,8 @@ pub enum CauseWord {
     Network,
     /// A thread of an end slept inside the driver's call to send.
     DriverCall,
-    /// A CPU ran a thread, and no interrupt of its timer came: a hypervisor or the firmware had the CPU, or code of the kernel
-    /// ran with interrupts disabled.
+    /// A CPU may have stood still, because a tick of its timer is missing or an interrupt took very long: a hypervisor or the
+    /// firmware had the CPU, or code of the kernel ran with interrupts disabled.
     MachineGap,
     /// A process of Tailbound that does not measure had the CPU.
     Instrument,

@@ -84,6 +84,10 @@ impl Gate {
     /// The time from which a frame that is ready at `ready_ns` may be sent, at the earliest that is possible; monotonic ns. A
     /// frame that is ready later is permitted at this time or later.
     pub fn permitted_ns(&self, ready_ns: i64) -> i64 {
+        // The window may still last.
+        if self.wait_ns(ready_ns.saturating_sub(self.within_ns)) == Some(0) {
+            return ready_ns;
+        }
         ready_ns + (self.wait_ns(ready_ns).unwrap_or(0) - self.within_ns).max(0)
     }
 }
@@ -108,6 +112,8 @@ mod tests {
         // The clock of the schedule is known to within 100 ns.
         assert_eq!(at(6_000_000), 19_999_900);
         assert_eq!(at(-14_000_000), -100);
+        // The last frame may begin 104 ns before the window ends, or up to 100 ns later.
+        assert_eq!([at(4_999_996), at(4_999_997)], [4_999_996, 19_999_900]);
         assert_eq!(at(60_000_000_000 + 6_000_000), 60_000_000_000 + 19_999_900);
     }
 }

@@ -45,19 +45,29 @@ fn split(share: Share, sender: &'static str, permitted_ns: i64) -> Vec<Share> {
     };
     let ns = share.to_ns - share.from_ns;
     let kept_ns = permitted_ns.min(share.to_ns) - share.from_ns;
-    if !is_waiting || kept_ns <= 0 || share.low_ns < ns {
+    if !is_waiting || kept_ns <= 0 {
         return vec![share];
     }
+    let rest_ns = ns - kept_ns;
+    // Of a bound, it is not known which part of the time it was.
+    let at_least = |others_ns: i64| (share.low_ns - others_ns).max(0);
+    let bounded = |low_ns: i64, evidence: Evidence| if low_ns > 0 { evidence } else { Evidence::AtMost };
+    let (gate_low_ns, rest_low_ns) = (at_least(rest_ns), at_least(kept_ns));
     let gate = Share {
         key: Key { cause: CauseWord::Gate, leg: share.key.leg, end: sender, cpu: None, thread: None, by: None },
         to_ns: share.from_ns + kept_ns,
-        low_ns: kept_ns,
-        high_ns: kept_ns,
-        evidence: share.evidence.max(Evidence::Inferred),
+        low_ns: gate_low_ns,
+        high_ns: kept_ns.min(share.high_ns),
+        evidence: bounded(gate_low_ns, share.evidence.max(Evidence::Inferred)),
         from_ns: share.from_ns,
     };
-    let rest_ns = ns - kept_ns;
-    let rest = Share { from_ns: share.from_ns + kept_ns, low_ns: rest_ns, high_ns: rest_ns, ..share };
+    let rest = Share {
+        from_ns: share.from_ns + kept_ns,
+        low_ns: rest_low_ns,
+        high_ns: rest_ns.min(share.high_ns),
+        evidence: bounded(rest_low_ns, share.evidence),
+        ..share
+    };
     if rest_ns > 0 { vec![gate, rest] } else { vec![gate] }
 }
 
@@ -88,7 +98,11 @@ mod tests {
         assert_eq!(parts(queue("tbf of eth0"), 900)[0].0, CauseWord::QueueDiscipline);
         assert_eq!(parts(share(CauseWord::Softirq, None), 900)[0].0, CauseWord::Softirq);
         // Of a bound, it is not known which part of the time it was.
-        let bound = Share { low_ns: 0, evidence: Evidence::AtMost, ..network() };
-        assert_eq!(parts(bound, 900)[0].0, CauseWord::Network);
+        let bound = |low_ns| Share { low_ns, ..network() };
+        let at_most = |cause, end, from_ns| (cause, end, from_ns, 0, Evidence::AtMost);
+        let both = [at_most(CauseWord::Gate, "ping", 100), at_most(CauseWord::Network, "pong", 600)];
+        assert_eq!(parts(bound(0), 600), both);
+        // At least 600 of 800 ns, of which the last 300 are after the gate.
+        assert_eq!(parts(bound(600), 600), [gate(300), (CauseWord::Network, "pong", 600, 100, Evidence::Seen)]);
     }
 }

@@ -205,7 +205,12 @@ impl Guest {
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.
     fn threads_for(&self, piece: &Piece, timeline: &Timeline) -> Vec<(i32, Evidence)> {
         match piece.what {
-            Doing::Ran { cpu } | Doing::ReadOthers { cpu } | Doing::Waited { cpu, .. } if self.is_of(piece.end) => {
+            Doing::Ran { cpu }
+            | Doing::ReadOthers { cpu }
+            | Doing::HandledAnother { cpu: Some(cpu), .. }
+            | Doing::Waited { cpu, .. }
+                if self.is_of(piece.end) =>
+            {
                 self.vcpus.get(&kernel_cpu(cpu)).map(|tid| (*tid, Evidence::Seen)).into_iter().collect()
             }
             // No thread of an end had the message. It can only have waited for the guest: the only vCPU, or a thread that

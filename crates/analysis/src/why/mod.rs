@@ -36,6 +36,7 @@ mod threads;
 mod timeline;
 mod timers;
 mod waits;
+mod wake;
 mod walk;
 mod waterfall;
 mod way;

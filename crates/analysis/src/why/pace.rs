@@ -7,7 +7,7 @@ use tailbound_model::{SwitchEvent, SwitchKind};
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     /// For each CPU, in the order of time: begin and end of the times in which it ran threads without an interrupt of its
-    /// timer, for longer than a tick.
+    /// timer, for longer than two ticks.
     no_ticks: BTreeMap<u32, Vec<(i64, i64)>>,
     /// For each CPU, in the order of time: the time at which it got a frequency, and the frequency, kHz.
     frequencies: BTreeMap<u32, Vec<(i64, u32)>>,
@@ -33,13 +33,13 @@ impl Pace {
         }
     }
 
-    /// Begin and end of the times between two times in which `cpu` ran threads without an interrupt of its timer, cut off at
-    /// these times.
-    pub fn no_ticks(&self, cpu: u32, from_ns: i64, to_ns: i64) -> impl Iterator<Item = (i64, i64)> {
+    /// Time between two times in which `cpu`, which ran threads all the time, may have stood still, ns: a tick is missing. That it
+    /// handled an interrupt meanwhile says nothing about the time before and after.
+    pub fn still_ns(&self, cpu: u32, from_ns: i64, to_ns: i64) -> i64 {
         let all = self.no_ticks.get(&cpu).map_or(&[][..], Vec::as_slice);
         let first = all.partition_point(|(_, end)| *end <= from_ns);
-        let within = all[first..].iter().take_while(move |(begin, _)| *begin < to_ns);
-        within.map(move |(begin, end)| ((*begin).max(from_ns), (*end).min(to_ns)))
+        let within = all[first..].iter().take_while(|(begin, _)| *begin < to_ns);
+        within.map(|(begin, end)| (*end).min(to_ns) - (*begin).max(from_ns)).sum()
     }
 
     /// Largest part of the time between two times that a CPU with the frequency `full_khz` would not have needed, ns. A time

@@ -228,7 +228,10 @@ fn ran(
             let span = span(from_ns, to_ns);
             match memory.and_then(asleep) {
                 // Without the CPU, so that it is one entry with the sleep for the same reason.
-                Some((cause, evidence)) => shares.push(whole(&span, cause, None, None, evidence)),
+                Some((cause, evidence)) => {
+                    let share = whole(&span, cause, None, None, evidence);
+                    shares.extend(slow::without_standstill(share, cpu, timeline));
+                }
                 None => shares.extend(slow::ran(&span, (cpu, own, evidence), timeline, known)),
             }
         }

@@ -19,7 +19,7 @@ const LONGEST_INTERRUPT_NS: i64 = 5_000_000;
 const LONGEST_SOFT_INTERRUPT_NS: i64 = 25_000_000;
 
 /// The causes of a time in which a thread ran on `cpu` with the cause `own`: the hypervisor, if the kernel counted time that
-/// it took; otherwise the CPU may have stood still or been slow.
+/// it took, and the CPU may have stood still or been slow.
 pub(crate) fn ran(
     part: &Piece,
     (cpu, own, evidence): (u32, CauseWord, Evidence),
@@ -32,20 +32,20 @@ pub(crate) fn ran(
         .map_or(0, |full_khz| timeline.pace.slowed_ns(cpu, (part.from_ns, part.to_ns), full_khz));
     let full = known.threads.highest_khz(cpu).map(|khz| CausedBy::named(format!("below {khz} kHz")));
     let frequency = (CauseWord::Frequency, full, slowed_ns);
-    let shares = steal::divided(whole(part, own, Some(cpu), None, evidence), known);
-    match <[Share; 1]>::try_from(shares) {
-        Ok([share]) => {
-            let gap_ns = timeline.still_ns(cpu, part.from_ns, part.to_ns);
-            bounded(share, cpu, [Some((CauseWord::MachineGap, None, gap_ns)), Some(frequency)])
-        }
-        Err(shares) => shares,
-    }
+    let gap_ns = timeline.pace.still_ns(cpu, part.from_ns, part.to_ns);
+    let others = [Some((CauseWord::MachineGap, None, gap_ns)), Some(frequency)];
+    let divided = steal::divided(whole(part, own, Some(cpu), None, evidence), known).into_iter();
+    let bounded = divided.flat_map(|share| match share.key.cause {
+        CauseWord::Steal => vec![share],
+        _ => bounded(share, cpu, others.clone()),
+    });
+    bounded.collect()
 }
 
 /// Divides a share between its own cause and times in which `cpu`, which ran threads or interrupts all the time, may have stood
 /// still.
 pub(crate) fn without_standstill(share: Share, cpu: u32, timeline: &Timeline) -> Vec<Share> {
-    let gap_ns = timeline.still_ns(cpu, share.from_ns, share.to_ns);
+    let gap_ns = timeline.pace.still_ns(cpu, share.from_ns, share.to_ns);
     bounded(share, cpu, [Some((CauseWord::MachineGap, None, gap_ns)), None])
 }
 
@@ -53,13 +53,15 @@ pub(crate) fn without_standstill(share: Share, cpu: u32, timeline: &Timeline) ->
 /// stood still. Interrupts of devices and of the CPU itself keep the timer's interrupt away, and an idle CPU has no ticks: if
 /// one of them seems to last for very long, the CPU may have stood still in it.
 pub(crate) fn interrupt(share: Share, by: Interruption, cpu: u32, timeline: &Timeline) -> Vec<Share> {
+    // The share can be a part of the interrupt.
+    let lasted_ns = timeline.lasted_ns(cpu, by, share.from_ns).max(share.high_ns);
     let is_too_long = match by {
         Interruption::Softirq(_) => {
-            share.high_ns > LONGEST_SOFT_INTERRUPT_NS && timeline.had(cpu, share.from_ns) == Some(0)
+            lasted_ns > LONGEST_SOFT_INTERRUPT_NS && timeline.had(cpu, share.from_ns) == Some(0)
         }
-        Interruption::Irq(_) | Interruption::Vector(_) => share.high_ns > LONGEST_INTERRUPT_NS,
+        Interruption::Irq(_) | Interruption::Vector(_) => lasted_ns > LONGEST_INTERRUPT_NS,
     };
-    let gap_ns = if is_too_long { share.high_ns } else { timeline.still_ns(cpu, share.from_ns, share.to_ns) };
+    let gap_ns = if is_too_long { share.high_ns } else { timeline.pace.still_ns(cpu, share.from_ns, share.to_ns) };
     bounded(share, cpu, [Some((CauseWord::MachineGap, None, gap_ns)), None])
 }
 
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_without_ticks_may_have_stood_still_since_its_last_event() {
+    fn a_cpu_without_ticks_may_have_stood_still() {
         let no_tick = |at_ns, cpu, ns| (at_ns, cpu, SwitchKind::NoTick { ns });
         let own = |low, high| (CauseWord::OwnWork, low, high);
         let gap = |high| (CauseWord::MachineGap, 0, high);
@@ -143,17 +145,14 @@ mod tests {
         // It began before the thread ran, and it ended after that.
         assert_eq!(found(&[no_tick(70, 1, 930)], &[], 0), [own(0, 800), gap(800)]);
         assert_eq!(found(&[no_tick(200, 2, 300)], &[], 0), [own(800, 800)]);
-        // A soft interrupt ended, and then the CPU was without ticks for 180 ns more. An interrupt may contain the time in which
-        // the CPU stood still.
-        let interrupt = |by| (300, 1, SwitchKind::Interrupted { by, ns: 20 });
-        let soft = interrupt(Interruption::Softirq(3));
-        assert_eq!(found(&[no_tick(200, 1, 300), soft], &[], 0), [own(620, 800), gap(180)]);
-        assert_eq!(found(&[no_tick(200, 1, 300), interrupt(Interruption::Irq(7))], &[], 0), [own(600, 800), gap(200)]);
+        // An interrupt of a device in this time says nothing about the time before it and after it.
+        let interrupt = (300, 1, SwitchKind::Interrupted { by: Interruption::Irq(7), ns: 20 });
+        assert_eq!(found(&[no_tick(200, 1, 300), interrupt], &[], 0), [own(500, 800), gap(300)]);
         // The interrupt of the timer itself ends the time without ticks.
         let timer = (500, 1, SwitchKind::Interrupted { by: Interruption::Vector(0xec), ns: 5 });
         assert_eq!(found(&[no_tick(200, 1, 300), timer], &[], 0), [own(500, 800), gap(300)]);
-        // The kernel counted the time that the hypervisor took.
-        let stolen = [own(0, 800), (CauseWord::Steal, 0, 800)];
+        // The kernel counted the time that the hypervisor took; it may not have counted all of it.
+        let stolen = [own(0, 800), gap(300), (CauseWord::Steal, 0, 800)];
         assert_eq!(found(&[no_tick(200, 1, 300)], &[], 10_000_000), stolen);
     }
 

@@ -151,6 +151,7 @@ pub(crate) fn read(
     let columns = columns.with_echo_begin().with_threads().with_seq();
     let mut read = Read::default();
     let (mut first, mut sent_before) = (0, NO_TIME);
+    let mut least_ns = [LEAST_CALL_NS; 2];
     record.scan(trial, &columns, &mut |batch| {
         let unanswered = [Outcome::Lost as u8, Outcome::NotSent as u8];
         for (i, outcome) in batch.outcome.iter().enumerate() {
@@ -172,7 +173,9 @@ pub(crate) fn read(
         if wanted.calls {
             let begin_and_end = [(&batch.send_begin_ns, &batch.send_end_ns), (&batch.echo_in_ns, &batch.echo_end_ns)];
             let ends = if with_echo { &begin_and_end[..] } else { &begin_and_end[..1] };
-            ends.iter().zip(&mut read.calls).for_each(|((begin, end), calls)| add_calls(calls, begin, end));
+            for (((begin, end), calls), least_ns) in ends.iter().zip(&mut read.calls).zip(&mut least_ns) {
+                add_calls(calls, begin, end, least_ns);
+            }
         }
         sent_before = batch.send_end_ns.last().copied().unwrap_or(sent_before);
         first += batch.len() as u64;
@@ -180,11 +183,15 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// Adds the times between `begin` and `end` that are long enough to delay another message.
-fn add_calls(calls: &mut Vec<(i64, i64)>, begin: &[i64], end: &[i64]) {
+/// Adds the times between `begin` and `end` that are long enough to delay another message. If there are too many, the shorter ones
+/// are left out.
+fn add_calls(calls: &mut Vec<(i64, i64)>, begin: &[i64], end: &[i64], least_ns: &mut i64) {
     let both = begin.iter().copied().zip(end.iter().copied()).filter(|(b, e)| *b != NO_TIME && *e != NO_TIME);
-    let room = MOST_CALLS.saturating_sub(calls.len());
-    calls.extend(both.filter(|(begin, end)| end - begin >= LEAST_CALL_NS).take(room));
+    calls.extend(both.filter(|(begin, end)| end - begin >= *least_ns));
+    while calls.len() > MOST_CALLS {
+        *least_ns *= 2;
+        calls.retain(|(begin, end)| end - begin >= *least_ns);
+    }
 }
 
 /// Due time and receipt of the answer of one message, ns; `None` for a message of the warm-up or without an answer.

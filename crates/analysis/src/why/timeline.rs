@@ -5,6 +5,7 @@ use crate::why::away::away;
 use crate::why::hops::Hops;
 use crate::why::memory::Memory;
 use crate::why::pace::Pace;
+use crate::why::wake::Wake;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
@@ -13,6 +14,9 @@ const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
 
 /// Largest number of context switches that are looked at to find the last real-time thread of a CPU.
 const MOST_OF_LOWER_THREADS: usize = 1_000;
+
+/// Largest number of interrupts that are looked at to find the one that had a CPU.
+const MOST_NESTED: usize = 1_000;
 
 /// In place of a thread id: it is not known which thread had a CPU, because a context switch was not reported.
 pub(crate) const UNKNOWN: i32 = i32::MIN;
@@ -46,30 +50,6 @@ pub(crate) enum Idle {
     Stopped,
     /// The control group of the thread was frozen.
     Frozen,
-}
-
-/// A wake-up of a thread that an agent recorded.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wake {
-    pub at_ns: i64,
-    /// Number of the CPU on which the wake-up was caused.
-    pub cpu: u32,
-    /// Id of the thread that caused the wake-up; `None` if an interrupt caused it.
-    pub by: Option<i32>,
-    /// Id of the thread that had the CPU when an interrupt caused the wake-up.
-    pub within: Option<i32>,
-    /// Whether the soft interrupt that receives packets caused the wake-up.
-    pub packet: bool,
-    /// Limit that kept the woken thread from running.
-    pub limit: Option<CpuLimit>,
-}
-
-impl Wake {
-    /// A wake-up that was caused while the thread `by` had `cpu`, by it or by an interrupt.
-    fn of((at_ns, cpu): (i64, u32), (by, interrupt): (i32, bool), packet: bool, limit: Option<CpuLimit>) -> Wake {
-        let (by, within) = if interrupt { (None, Some(by)) } else { (Some(by), None) };
-        Wake { at_ns, cpu, by, within, packet, limit }
-    }
 }
 
 /// A time span in which an interrupt or a soft interrupt had a CPU.
@@ -557,21 +537,11 @@ impl Timeline {
         self.begin_ns <= to_ns && from_ns <= self.end_ns
     }
 
-    /// Time between two times in which `cpu`, which ran threads all the time, may have stood still, ns: it got no interrupt of
-    /// its timer for longer than a tick. Until its last interrupt, it did not stand still.
-    pub fn still_ns(&self, cpu: u32, from_ns: i64, to_ns: i64) -> i64 {
-        let interrupts = self.interrupts.get(&cpu).map_or(&[][..], Vec::as_slice);
-        let spans = self.pace.no_ticks(cpu, from_ns, to_ns).map(|(begin, end)| {
-            let before = interrupts[..interrupts.partition_point(|s| s.from_ns < end)].iter();
-            // Other interrupts, too, have to wait for the end of an interrupt, but not for the end of a soft interrupt.
-            let enabled = before.map(|s| match s.by {
-                Interruption::Softirq(_) if s.to_ns < end => s.to_ns,
-                _ => s.from_ns,
-            });
-            let alive = enabled.max().unwrap_or(begin);
-            (end - begin.max(alive)).max(0)
-        });
-        spans.sum()
+    /// Duration of the interrupt of this kind that had `cpu` at the time `at`, ns; 0 if none is known.
+    pub fn lasted_ns(&self, cpu: u32, by: Interruption, at: i64) -> i64 {
+        let spans = self.interrupts.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let before = spans[..spans.partition_point(|s| s.from_ns <= at)].iter().rev();
+        before.take(MOST_NESTED).find(|s| s.by == by && at < s.to_ns).map_or(0, |s| s.to_ns - s.from_ns)
     }
 }
 

@@ -6,7 +6,8 @@
 use crate::why::course::{Doing, Piece};
 use crate::why::share::{Circumstances, Share, whole};
 use crate::why::steal::divided;
-use crate::why::timeline::{Left, Timeline, Wake};
+use crate::why::timeline::{Left, Timeline};
+use crate::why::wake::Wake;
 use tailbound_document::{CauseWord, Evidence};
 use tailbound_model::{Interruption, Metric, SleepState};
 

@@ -1,6 +1,7 @@
 //! Follows the threads that carried a message back in time, from the end of a leg to its begin.
 
-use crate::why::timeline::{Left, Timeline, Wake};
+use crate::why::timeline::{Left, Timeline};
+use crate::why::wake::Wake;
 use tailbound_document::Evidence;
 use tailbound_model::{CpuLimit, SleepState};
 

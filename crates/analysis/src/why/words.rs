@@ -187,8 +187,7 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
             format!("{cpu} had a lower frequency than at other times{below}")
         }
         CauseWord::MachineGap => format!(
-            "{cpu} ran a thread and got no interrupt of its timer (a hypervisor or the firmware had it, or the kernel had \
-             disabled interrupts)"
+            "{cpu} may have stood still (a hypervisor or the firmware had it, or the kernel had disabled interrupts)"
         ),
         CauseWord::OwnWork => format!("{who} ran on {cpu}"),
         CauseWord::Network => {

@@ -6,7 +6,7 @@ use tailbound_model::{Away, SleepState, SwitchEvent, SwitchKind};
 
 /// Maximum number of events kept in memory; an event has 32 bytes.
 const MOST_EVENTS: usize = 4 << 20;
-/// Maximum number of threads without a CPU in a result.
+/// Maximum number of threads without a CPU in a result, and of frequencies.
 const MOST_AWAY: usize = 5_000;
 
 impl Timed for SwitchEvent {
@@ -102,7 +102,11 @@ impl Events {
         long_ago.retain(|away| is_known(away, &self.dropped));
         found.append(&mut long_ago);
         found.sort_by_key(|away| ranks.get(&away.until_ns).copied());
+        let is_of_cpu = |away: &mut Away| matches!(away.event.what, SwitchKind::Frequency { .. });
+        let mut of_cpus: Vec<Away> = found.extract_if(.., is_of_cpu).collect();
+        of_cpus.truncate(MOST_AWAY);
         found.truncate(MOST_AWAY);
+        found.append(&mut of_cpus);
         found.sort_by_key(|away| (away.until_ns, away.event.at_ns));
         found
     }

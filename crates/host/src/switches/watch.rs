@@ -9,7 +9,7 @@ use super::task::{named, task};
 use super::windows::affordable;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use tailbound_model::{CpuList, RecordedBy, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
+use tailbound_model::{CpuList, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
 /// Maximum number of events in a result, so that the result fits into a frame of the agent's protocol.
 const MOST_REPORTED: usize = 100_000;
@@ -45,20 +45,6 @@ impl SwitchWatch {
         if let Err(e) = self.opened.begin(&self.threads, &self.cpus) {
             self.opened = Opened::nothing(e.to_string());
         }
-        // Only BPF records changes of frequencies.
-        if self.recorder().is_some_and(|recorder| recorder.by == RecordedBy::Bpf) {
-            self.frequencies().into_iter().for_each(|event| self.events.keep(event));
-        }
-    }
-
-    /// The present frequencies of the watched CPUs, as far as the kernel shows them.
-    fn frequencies(&self) -> Vec<SwitchEvent> {
-        let khz = |cpu: u32| {
-            let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
-            std::fs::read_to_string(file).ok()?.trim().parse().ok()
-        };
-        let event = |cpu, khz| SwitchEvent { at_ns: self.read_ns, cpu, what: SwitchKind::Frequency { khz } };
-        self.cpus.0.iter().filter_map(|cpu| Some(event(*cpu, khz(*cpu)?))).collect()
     }
 
     /// File descriptors that become readable when [`SwitchWatch::read`] should be called.

@@ -415,11 +415,10 @@ pub enum SwitchKind {
         /// Time until the thread had freed enough memory, ns; what is longer than two seconds can be cut off.
         ns: u32,
     },
-    /// A CPU that ran threads had no interrupt of its timer for longer than a tick of the scheduler, by half a millisecond or
-    /// more. The event is the last part of this time: from the last context switch, if there was one, to the next one or to the
+    /// A CPU that ran threads had no interrupt of its timer for longer than two ticks of the scheduler. The event is the last part of this time: from the last context switch, if there was one, to the next one or to the
     /// interrupt. Only recordings by BPF have this event.
     NoTick {
-        /// Duration of the part, ns; what is longer than two seconds can be cut off.
+        /// Duration of the part, ns. What is longer than two seconds is several events, up to eight seconds.
         ns: u32,
     },
     /// The kernel set the frequency of a CPU; only recordings by BPF have this event.

@@ -151,7 +151,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::TimerLate => format!("asleep until a late timer ended the sleep{end}"),
         CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
         CauseWord::Frequency => format!("because of a low frequency of the CPU{end}"),
-        CauseWord::MachineGap => format!("on a CPU that got no interrupt of its timer{end}"),
+        CauseWord::MachineGap => format!("on a CPU that may have stood still{end}"),
         CauseWord::OwnWork => format!("in the threads of the measured program{end}"),
         CauseWord::Network => {
             format!("on the way to the {} end, where no thread of an end had the message", towards())

@@ -63,8 +63,9 @@ fn axes(canvas: &mut Canvas, gate: &GateReport, most_ns: f64, (x, y): (&impl Fn(
 /// The times of one cycle at which a frame may be sent. A window that ends after the cycle is divided.
 fn within_cycle(gate: &GateReport) -> Vec<(i64, i64)> {
     let cycle_ns = gate.cycle_ns;
-    let all = gate.permitted.iter().flat_map(|[from, to]| [(*from, (*to).min(cycle_ns)), (0, *to - cycle_ns)]);
-    all.filter(|(from, to)| from < to).collect()
+    let first = gate.permitted.iter().map(|[from, to]| (*from, (*to).min(cycle_ns)));
+    let rest = gate.permitted.iter().filter(|[_, to]| *to > cycle_ns).map(|[_, to]| (0, *to - cycle_ns));
+    first.chain(rest).collect()
 }
 
 /// The predicted wait over one cycle, as straight lines: time in the cycle and wait at both ends of each, ns.
@@ -120,6 +121,8 @@ mod tests {
         let two =
             [[(0, 10), (10, 0)], [(10, 0), (30, 0)], [(30, 30), (60, 0)], [(60, 0), (70, 0)], [(70, 40), (100, 10)]];
         assert_eq!(predicted(&gate(vec![[10, 30], [60, 70]])), two);
+        // A window that is just long enough for the frame.
+        assert_eq!(predicted(&gate(vec![[40, 40]])), [[(0, 40), (40, 0)], [(40, 100), (100, 40)]]);
         // A window across the end of the cycle.
         let across = [[(0, 0), (20, 0)], [(20, 60), (80, 0)], [(80, 0), (100, 0)]];
         assert_eq!(predicted(&gate(vec![[80, 120]])), across);

@@ -116,7 +116,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::TimerLate => "the lateness of the sender's timers".to_owned(),
         CauseWord::Steal => "the time in which the hypervisor had the CPU".to_owned(),
         CauseWord::Frequency => "the low frequency of a CPU".to_owned(),
-        CauseWord::MachineGap => "the times in which a CPU got no interrupt of its timer".to_owned(),
+        CauseWord::MachineGap => "the times in which a CPU may have stood still".to_owned(),
         CauseWord::OwnWork => "the run time of the measured program".to_owned(),
         CauseWord::Network => "the time in which no thread of an end had the message".to_owned(),
         CauseWord::DriverCall => "the sleep in the driver's call to send".to_owned(),

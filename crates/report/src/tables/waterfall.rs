@@ -112,7 +112,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::TimerLate => format!("timer on {cpu} was late"),
         CauseWord::Steal => "hypervisor had the CPU".to_owned(),
         CauseWord::Frequency => format!("low frequency of {cpu}"),
-        CauseWord::MachineGap => format!("no timer on {cpu}"),
+        CauseWord::MachineGap => format!("{cpu} may have stood still"),
         CauseWord::OwnWork => format!("ran on {cpu}"),
         CauseWord::Network => "with no thread".to_owned(),
         CauseWord::DriverCall => "slept in the call".to_owned(),

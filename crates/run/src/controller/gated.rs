@@ -21,7 +21,7 @@ pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSp
     let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin();
     Record::open(dir)?.scan(trial, &columns, &mut |batch| {
         for ((end, gate), (outside, all)) in gates.iter().zip(&mut counts) {
-            for (_, sent_ns, received_ns) in batch.ways(*end == "ping") {
+            for (_, sent_ns, received_ns) in batch.ways(*end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
                 *all += 1;
                 *outside += u64::from(received_ns < gate.permitted_ns(sent_ns));
             }

@@ -179,7 +179,7 @@ fn a_stop_of_the_whole_machine_is_seen_from_inside_as_what_it_can_be() {
             let ns = entries.iter().filter(|e| e["cause"] == cause).map(|e| e[bound].as_i64().unwrap()).sum::<i64>();
             named[at] += i32::from(ns * 2 > excess_ns);
         }
-        let said = ["timer_late", "machine_gap", "own_work", "network", "driver_call", "instrument"];
+        let said = ["timer_late", "machine_gap", "network", "driver_call", "instrument"];
         // Limit: in an emulated guest, other threads really have a CPU for some milliseconds of each incident.
         let is_false =
             |e: &&Value| !said.contains(&e["cause"].as_str().unwrap()) && e["ns_low"].as_i64().unwrap() * 2 > excess_ns;

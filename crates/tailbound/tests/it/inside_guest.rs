@@ -237,7 +237,9 @@ fn no_message_leaves_while_its_gate_is_closed() {
     let gate = entries.filter(|entry| entry["cause"] == "gate" && entry["end"] == "ping" && entry["leg"] == "out");
     let gate_ns: i64 = gate.map(|entry| entry["ns_low"].as_i64().unwrap()).sum();
     println!("{gate_ns} of {excess_ns} ns in {} of {} incidents", with_ledger.len(), incidents.len());
-    assert!(with_ledger.len() > 100 && gate_ns * 10 > excess_ns * 7, "{gate_ns} of {excess_ns} ns");
+    // Late messages that follow each other are one incident, so that the number of incidents depends on the machine.
+    let most_have_ledgers = with_ledger.len() * 10 >= incidents.len() * 9 && excess_ns > 1_000_000_000;
+    assert!(most_have_ledgers && gate_ns * 10 > excess_ns * 7, "{gate_ns} of {excess_ns} ns");
 }
 
 /// Test: while messages are sent, the wall clock is set, to which the schedule of the kernel refers: the gates open at other times
@@ -257,9 +259,8 @@ cat > moved.yaml <<'END'
 {text}END
 TAILBOUND_LOG=debug tailbound run moved.yaml --out moved -q >said 2>&1 & RUN=$!
 for N in $(seq 300); do grep -q 'measuring begins' moved/logs/* 2>/dev/null && break; sleep 0.1; done
-sleep 2
 # At some fraction of a second, the clock is set back to its begin.
-date -s "@$(date +%s)" >/dev/null
+for N in 1 2 3; do sleep 1.27; date -s "@$(date +%s)" >/dev/null; done
 wait $RUN
 echo "code $?"
 cat said
