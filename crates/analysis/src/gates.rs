@@ -7,7 +7,7 @@ use crate::clocks::has_one_clock;
 use std::collections::BTreeMap;
 use tailbound_document::{GatePhase, GateReport, GateWaits};
 use tailbound_gates::Gate;
-use tailbound_model::{Condition, Metric, PathEnd};
+use tailbound_model::{Condition, Metric};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::Histogram;
 
@@ -27,8 +27,7 @@ pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Re
     for trial in trials.iter().filter(|trial| has_one_clock(record, **trial)) {
         let done = record.manifest.trials.iter().find(|done| done.id == *trial);
         let path = done.and_then(|done| done.path.as_ref());
-        let gate = |end: &PathEnd| Some((end.end.clone(), Gate::of(end, spec)?));
-        let gates: Vec<(String, Gate)> = path.into_iter().flat_map(|p| &p.ends).filter_map(gate).collect();
+        let gates = path.map_or_else(Vec::new, |path| Gate::of_ends(&path.ends, spec));
         let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin();
         record.scan(*trial, &columns, &mut |batch| {
             for (end, gate) in &gates {

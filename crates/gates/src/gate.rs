@@ -38,6 +38,11 @@ impl Gate {
         })
     }
 
+    /// The gates of the ends of a path, each with the name of its end.
+    pub fn of_ends(ends: &[PathEnd], spec: &TrialSpec) -> Vec<(String, Gate)> {
+        ends.iter().filter_map(|end| Some((end.end.clone(), Gate::of(end, spec)?))).collect()
+    }
+
     /// The gate of the class with this number and these windows, for frames of this size. The schedule began at `base_ns`, which is
     /// wrong by at most `within_ns`, monotonic ns.
     pub fn new(class: u32, (windows, frame): (Windows, Frame), base_ns: i64, within_ns: i64) -> Gate {

@@ -4,7 +4,7 @@
 use crate::why::handled::Handled;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_gates::Gate;
-use tailbound_model::{Measure, PathEnd, ReceiveMode, TrialSpec};
+use tailbound_model::{Measure, ReceiveMode, TrialSpec};
 use tailbound_record::Manifest;
 
 /// How the ends of a trial send and receive.
@@ -35,8 +35,8 @@ impl Conduct {
         let ends = done.into_iter().flat_map(|done| &done.ends);
         let await_acks = ends.filter(|(_, end)| awaits_acks(&end.qos)).map(|(name, _)| name.clone()).collect();
         let path = done.and_then(|done| done.path.as_ref());
-        let gate = |end: &PathEnd| Some((end.end.clone(), Gate::of(end, spec?)?));
-        let gates = path.into_iter().flat_map(|path| &path.ends).filter_map(gate).collect();
+        let gates = path.zip(spec).map_or_else(Vec::new, |(path, spec)| Gate::of_ends(&path.ends, spec));
+        let gates = gates.into_iter().collect();
         Conduct { poll, sleep_until_due, await_acks, handled: None, gates }
     }
 }

@@ -12,8 +12,7 @@ use tailbound_record::{Columns, Record};
 /// # Errors
 /// The samples cannot be read.
 pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSpec) -> Result<Vec<Warning>, RunError> {
-    let gates: Vec<(&str, Gate)> =
-        ends.iter().filter_map(|end| Some((end.end.as_str(), Gate::of(end, spec)?))).collect();
+    let gates = Gate::of_ends(ends, spec);
     if gates.is_empty() {
         return Ok(Vec::new());
     }
@@ -21,7 +20,7 @@ pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSp
     let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin();
     Record::open(dir)?.scan(trial, &columns, &mut |batch| {
         for ((end, gate), (outside, all)) in gates.iter().zip(&mut counts) {
-            for (_, sent_ns, received_ns) in batch.ways(*end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
+            for (_, sent_ns, received_ns) in batch.ways(end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
                 *all += 1;
                 *outside += u64::from(received_ns < gate.permitted_ns(sent_ns));
             }
