@@ -64,6 +64,11 @@ impl Gate {
         self.windows.cycle_ns as i64
     }
 
+    /// By how much the begin of the schedule can be wrong, ns.
+    pub fn within_ns(&self) -> i64 {
+        self.within_ns
+    }
+
     /// First and last time of each window at which the frame of a message may be sent, ns after the begin of a cycle, in the order
     /// of time. A window at the end of a cycle can last until after it.
     pub fn starts(&self) -> Vec<(i64, i64)> {

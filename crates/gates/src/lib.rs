@@ -2,12 +2,14 @@
 //! traffic class may be sent, and how long it waits until then.
 //!
 //! Input: a schedule, a traffic class, and the time that a frame needs on the wire. Output: the waits of frames that are ready
-//! at any time of the cycle. All times are whole nanoseconds, as in the kernel. Nothing is measured here.
+//! at any time of the cycle. All times are whole nanoseconds, as in the kernel. [`recover`] does the reverse: from the times of
+//! messages, it finds the schedule that they met. Nothing is measured here.
 
 mod check;
 mod frame;
 mod gate;
 mod prediction;
+mod recovery;
 mod schedule;
 #[cfg(test)]
 mod simulation;
@@ -17,5 +19,6 @@ pub use check::{check, class_of_messages};
 pub use frame::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Speed, WIRE_BYTES};
 pub use gate::Gate;
 pub use prediction::{Prediction, predict};
+pub use recovery::{ConfiguredGate, NearestWindow, NotRecovered, Probe, Recovered, RecoveredWindow, Recovery, recover};
 pub use schedule::{Entry, Rule, Schedule, Windows};
 pub use tc::{Configured, schedules};
