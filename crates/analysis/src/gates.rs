@@ -7,7 +7,7 @@ use crate::clocks::has_one_clock;
 use std::collections::BTreeMap;
 use tailbound_document::{GatePhase, GateReport, GateWaits};
 use tailbound_gates::Gate;
-use tailbound_model::{Condition, Metric};
+use tailbound_model::{Condition, Metric, TrialSpec};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::Histogram;
 
@@ -25,11 +25,8 @@ pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Re
     }
     let mut tables: BTreeMap<String, Table> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| has_one_clock(record, **trial)) {
-        let done = record.manifest.trials.iter().find(|done| done.id == *trial);
-        let path = done.and_then(|done| done.path.as_ref());
-        let gates = path.map_or_else(Vec::new, |path| Gate::of_ends(&path.ends, spec));
-        let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin();
-        record.scan(*trial, &columns, &mut |batch| {
+        let gates = of_trial(record, *trial, spec);
+        record.scan(*trial, &columns(), &mut |batch| {
             for (end, gate) in &gates {
                 let table = tables.entry(end.clone()).or_insert_with(|| Table::of(gate.clone()));
                 table.add(batch, end == "ping", gate);
@@ -43,6 +40,18 @@ pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Re
         table.report(end, class)
     };
     Ok(tables.into_iter().map(named).collect())
+}
+
+/// The gates of the ends of a trial, each with the name of its end.
+pub(crate) fn of_trial(record: &Record, trial: usize, spec: &TrialSpec) -> Vec<(String, Gate)> {
+    let done = record.manifest.trials.iter().find(|done| done.id == trial);
+    let path = done.and_then(|done| done.path.as_ref());
+    path.map_or_else(Vec::new, |path| Gate::of_ends(&path.ends, spec))
+}
+
+/// The columns that the ways of messages and answers need.
+pub(crate) fn columns() -> Columns {
+    Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin()
 }
 
 /// The waits for one gate.

@@ -39,7 +39,9 @@ pub use perfetto::{Perfetto, TraceError};
 pub use picture::{Figure, render_svg};
 #[cfg(feature = "png")]
 pub use picture::{PngError, render_png};
-pub use tailbound_analysis::{CompareError, CompareOptions, judge_budget};
+pub use tailbound_analysis::{
+    CompareError, CompareOptions, RecoveredGate, RecoveredGates, judge_budget, recover_gates,
+};
 pub use tailbound_document::*;
 pub use terminal::render_terminal;
 pub use trial_line::{trial_causes, trial_line};

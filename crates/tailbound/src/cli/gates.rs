@@ -10,6 +10,17 @@ pub enum GatesSub {
     Predict(GatesPredict),
     /// Check the gates of a study before anything runs
     Check(GatesCheck),
+    /// Recover the gate schedule on the way of the messages of a record, also of a bridge that nobody can ask
+    Recover(GatesRecover),
+}
+
+#[derive(Debug, Args)]
+pub struct GatesRecover {
+    /// Directory of the record. Its messages must have been sent at all phases of the cycle
+    pub record: PathBuf,
+    /// Output format of the schedules
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: GatesFormat,
 }
 
 #[derive(Debug, Args)]

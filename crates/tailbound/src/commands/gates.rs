@@ -1,5 +1,7 @@
 //! Runs `tailbound gates`: predicts how long frames wait for the gates of a schedule.
 
+mod recover;
+
 use super::run;
 use crate::cli::{GatesCheck, GatesFormat, GatesPredict, GatesSub};
 use crate::failure::{CommandResult, Failure};
@@ -16,6 +18,7 @@ pub fn gates(command: &GatesSub) -> CommandResult {
     match command {
         GatesSub::Predict(args) => predict_waits(args),
         GatesSub::Check(args) => check_study(args),
+        GatesSub::Recover(args) => recover::recover(args),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Tests of `tailbound gates`: what it prints for a schedule, and its error messages.
 
-use crate::support::{Bench, exit_and_stderr};
+use crate::support::{Bench, exit_and_stderr, succeeded};
+use serde_json::{Value, json};
 use std::fs;
+use tailbound_record::Record;
 
 /// The published schedule of 503 us, as tc prints it; class 0 is open for 101 us.
 const TC: &str = r#"[{"kind":"taprio","handle":"8001:","dev":"eth0","root":true,"refcnt":9,"options":{"tc":4,"map":[0],
@@ -116,6 +118,96 @@ fn waits_are_predicted_from_a_study() {
         said(&["--class", "2"]),
         said(&["--class", "best"]),
         said(&["--class", "stream", "--device", "pong"]),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+const MS: i64 = 1_000_000;
+
+/// Runs a study with messages of this script and at this rate, and returns what `gates recover` prints about the record.
+fn recovered(bench: &Bench, script: &Value, slots: u64, rate: &str, format: &str) -> String {
+    let text = format!(
+        "study: s\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, timeout: 1 s }} }}\nrate: {rate}\nplace: same-process\n\
+         path: loopback\ndriver: {{ null: {{ clock: scripted, script: '{script}' }} }}\n"
+    );
+    succeeded(&bench.run(&text, &[]));
+    without_script(&said_by(bench, &["recover", "record", "--format", format]))
+}
+
+/// The same text without the script, which is a part of the name of the condition.
+fn without_script(text: &str) -> String {
+    let line = |line: &str| match (line.find('{'), line.rfind("}]}").or(line.rfind("}}"))) {
+        (Some(from), Some(to)) if line.contains("null clock scripted") => {
+            format!("{}...{}", &line[..from], &line[to..])
+        }
+        _ => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Script of messages to the pong that take 30 us and an exponentially distributed time of 50 us, and more members.
+fn script(more: Value) -> Value {
+    let out = json!({ "delay": { "exponential": { "shift_ns": 30_000, "mean_ns": 50_000.0 } } });
+    let mut script = json!({ "seed": 5, "links": { "out": out, "back": { "delay": { "constant": 20_000 } } } });
+    more.as_object().unwrap().iter().for_each(|(key, value)| script[key] = value.clone());
+    script
+}
+
+/// Test: every 23 ms, messages pass from 5 to 9 ms and from 14 to 17 ms after the begin of a cycle.
+#[test]
+fn a_schedule_is_recovered_from_a_record() {
+    let bench = Bench::new();
+    let closed = |cycle: i64| [(17 - 23, 11), (9, 5)].map(|(at, long)| (cycle * 23 + at, long));
+    let stalls =
+        (0..1_000).flat_map(closed).map(|(at, long)| json!({ "where": "out", "at_ns": at * MS, "for_ns": long * MS }));
+    let script = script(json!({ "stalls": stalls.collect::<Vec<_>>() }));
+    let found: Value = {
+        let text = recovered(&bench, &script, 2_000, "97 Hz", "json");
+        serde_json::from_str(text.strip_prefix("exit 0\n").unwrap_or_else(|| panic!("{text}"))).unwrap()
+    };
+    let [out, back] = [&found["ways"][0], &found["ways"][1]];
+    assert_eq!((&out["end"], &out["lost"], &back["end"]), (&"ping".into(), &0.into(), &"pong".into()));
+    assert_eq!(back["not_recovered"]["reason"], "no_gate", "{back}");
+    let mut begin_ns = i64::MAX;
+    let record = Record::open(&bench.path("record")).unwrap();
+    record.slots(0, &mut |batch| begin_ns = begin_ns.min(batch.send_begin_ns[0])).unwrap();
+    let schedule = &out["schedule"];
+    let holds = |interval: &Value, ns: f64| {
+        let [low_ns, high_ns] = ["low_ns", "high_ns"].map(|key| interval[key].as_f64().unwrap());
+        assert!((low_ns..=high_ns).contains(&ns), "{ns}: {interval}");
+        // Limit: a hundredth of the cycle of virtual time.
+        assert!(high_ns - low_ns < 0.01 * 23e6, "{interval}");
+    };
+    holds(&schedule["cycle"], 23e6);
+    let windows = schedule["windows"].as_array().unwrap();
+    assert_eq!(windows.len(), 2, "{schedule}");
+    let later_ns = (schedule["reference_ns"].as_i64().unwrap() - begin_ns) as f64;
+    for window in windows {
+        let near =
+            |ns: f64| ns - later_ns + 23e6 * ((window["opens"]["ns"].as_f64().unwrap() + later_ns - ns) / 23e6).round();
+        let opens_ns = window["opens"]["ns"].as_f64().unwrap();
+        let nearest =
+            |a: &(f64, f64), b: &(f64, f64)| (near(a.0) - opens_ns).abs().total_cmp(&(near(b.0) - opens_ns).abs());
+        let (opens, closes) = [(5e6, 9e6), (14e6, 17e6)].into_iter().min_by(nearest).unwrap();
+        holds(&window["opens"], near(opens));
+        holds(&window["closes"], near(opens) + closes - opens);
+    }
+    insta::assert_snapshot!(without_script(&said_by(&bench, &["recover", "record"])));
+}
+
+#[test]
+fn a_record_without_a_schedule_is_an_error_with_its_reason() {
+    let said = |script: Value, slots: u64| recovered(&Bench::new(), &script, slots, "97 Hz", "text");
+    let lost = json!({ "out": { "loss": { "probability": 1.0 } } });
+    let closed = (0..600).map(|cycle| json!({ "where": "out", "at_ns": cycle * 20 * MS, "for_ns": 9 * MS }));
+    let gate = script(json!({ "stalls": closed.collect::<Vec<_>>() }));
+    let all = [
+        said(script(json!({})), 2_000),
+        said(script(json!({})), 150),
+        said(script(json!({ "pong_clock": { "offset_ns": 7_654_321 } })), 300),
+        said(script(json!({ "links": lost })), 300),
+        recovered(&Bench::new(), &gate, 400, "25 ms", "text"),
+        said_by(&Bench::new(), &["recover", "nothing"]),
     ];
     insta::assert_snapshot!(all.join("\n"));
 }

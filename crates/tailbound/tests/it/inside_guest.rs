@@ -242,6 +242,36 @@ fn no_message_leaves_while_its_gate_is_closed() {
     assert!(excess_ns > 1_000_000_000 && gate_ns * 10 > excess_ns * 7, "{gate_ns} of {excess_ns} ns");
 }
 
+/// Test: from the record of messages, both windows in a cycle of 60 ms are recovered, and the intervals hold the edges that the
+/// kernel reported. No schedule is recovered from the answers, which have no gate.
+#[test]
+fn the_schedule_of_the_kernel_is_recovered_from_messages() {
+    let guest = Guest::new();
+    let rest = "path: veth\nends:\n  ping:\n    gates:\n      classes: [{ name: stream, priorities: [7] }, { name: rest }]\n      \
+                entries: [{ open: [stream], for: 14 ms }, { open: [rest], for: 19 ms }, { open: [stream], for: 9 ms }, { open: [rest], for: 18 ms }]";
+    let text = study("slots: 3000, warm_up: 20, timeout: 5 s", "197 Hz", rest);
+    guest.run(&[], &text.replace("driver: udp", "driver: { udp: { priority: 7 } }"));
+    let output = guest.bench.tailbound().args(["gates", "recover", "record", "--format", "json"]).output().unwrap();
+    succeeded(&output);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    println!("{found:#}");
+    let found = &found["ways"];
+    assert_eq!((&found[0]["end"], &found[1]["end"]), (&"ping".into(), &"pong".into()));
+    // Answers are sent when messages have passed, so that they may not be at all phases of the cycle.
+    let reason = found[1]["not_recovered"]["reason"].as_str().unwrap();
+    assert!(["no_gate", "phases_not_covered"].contains(&reason), "{reason}");
+    let (schedule, configured) = (&found[0]["schedule"], &found[0]["configured"]);
+    assert_eq!((&configured["cycle_ns"], &configured["cycle_holds"]), (&60_000_000.into(), &true.into()));
+    let windows = schedule["windows"].as_array().unwrap();
+    let nearest = configured["nearest"].as_array().unwrap();
+    // A frame of 106 bytes needs 104 ns.
+    let edges: Vec<_> =
+        nearest.iter().map(|n| ["opens_ns", "closes_ns"].map(|key| n[key].as_f64().unwrap().round())).collect();
+    assert_eq!(edges, [[0.0, 13_999_896.0], [33e6, 41_999_896.0]]);
+    let held: Vec<_> = nearest.iter().flat_map(|n| ["opens_holds", "closes_holds"].map(|key| n[key] == true)).collect();
+    assert_eq!((windows.len(), held), (2, vec![true; 4]));
+}
+
 /// Test: while messages are sent, the wall clock is set, to which the schedule of the kernel refers: the gates open at other times
 /// than those that were read back.
 #[test]
