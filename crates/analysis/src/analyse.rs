@@ -8,8 +8,8 @@ use crate::sample_faults::SampleFaults;
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    circumstances, flow, gates, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof, patterns,
-    range, sample_faults, side_by_side, tools, warm_up, why,
+    circumstances, flow, gates, launch, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof,
+    patterns, range, sample_faults, side_by_side, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_document::{
@@ -84,6 +84,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         );
         report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
         report.gates = gates::of(record, condition, &chosen[id].used)?;
+        report.launch = launch::of(record, condition, &chosen[id].used)?;
         let exact = |m| report.metric(m).is_some();
         let used = !chosen[id].used.is_empty();
         let limit = plan.report.above.filter(|_| used);
@@ -386,6 +387,7 @@ fn report(
         without_cause: Vec::new(),
         recordings: Vec::new(),
         gates: Vec::new(),
+        launch: None,
         losses: Vec::new(),
         misses: None,
         flow: None,

@@ -77,7 +77,7 @@ struct Part {
 
 impl Table {
     fn of(gate: Gate) -> Table {
-        let worst_wait_ns = gate.prediction().worst_wait_ns.map_or(0, |ns| ns as i64);
+        let worst_wait_ns = gate.prediction().worst_wait_ns.map_or(0, |ns| ns as i64) + gate.delay_ns();
         Table { gate, worst_wait_ns, parts: BTreeMap::new(), phases: BTreeMap::new(), cycles_later: [0; 3], outside: 0 }
     }
 

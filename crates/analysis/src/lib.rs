@@ -16,6 +16,7 @@ mod clocks;
 mod compare;
 mod flow;
 mod gates;
+mod launch;
 mod main_wait;
 mod metrics;
 mod names;

@@ -4,6 +4,7 @@ use crate::bins::BinsReport;
 use crate::flow::FlowReport;
 use crate::gates::GateReport;
 use crate::incident::{CauseShare, IncidentReport, IncidentTotals, LateLimit, LossReport, MissesReport, WithoutCause};
+use crate::launch::LaunchReport;
 use crate::message::Message;
 use crate::metric::{LegRange, MetricReport};
 use crate::path_proof::PathProofReport;
@@ -168,6 +169,9 @@ pub struct ConditionReport {
     /// Predicted and measured waits for the gates of the ends (IEEE 802.1Q).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateReport>,
+    /// Arrivals of the messages in comparison with their launch times; absent if they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<LaunchReport>,
     /// Where messages were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<LossReport>,

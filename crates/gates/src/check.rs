@@ -1,7 +1,9 @@
 //! What can be said about the gates of a study before anything runs.
 
 use crate::{ETHERNET_BYTES, Entry, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, predict};
-use tailbound_model::{GateEntry, GatesFact, GatesSpec, Nanos, PathSpec, Rate, Severity, TrialSpec, Warning};
+use tailbound_model::{
+    GateEntry, GatesFact, GatesSpec, LaunchSpec, Nanos, PathSpec, Rate, Severity, StreamSpec, TrialSpec, Warning,
+};
 
 /// Speed that the kernel reports for the interfaces that Tailbound makes (veth), bit/s.
 const MADE_BITS_PER_SECOND: u64 = 10_000_000_000;
@@ -33,11 +35,22 @@ impl Schedule {
 /// What a user should know about the gates of a trial before it runs.
 pub fn check(spec: &TrialSpec) -> Vec<Warning> {
     let ends = [("ping", &spec.ping.gates), ("pong", &spec.pong.gates)];
+    let launch = spec.stream.and_then(|stream| stream.launch).map(|launch| without_offload(&launch).at_end("ping"));
     let of_end = |(end, gates): (&str, &Option<GatesSpec>)| {
         let found = gates.as_ref().map(|gates| of_gates(spec, gates)).unwrap_or_default();
         found.into_iter().map(|warning| warning.at_end(end)).collect::<Vec<_>>()
     };
-    ends.into_iter().flat_map(of_end).collect()
+    ends.into_iter().flat_map(of_end).chain(launch).collect()
+}
+
+/// Note that no network card launches the messages.
+fn without_offload(launch: &LaunchSpec) -> Warning {
+    let what = format!(
+        "no network card launches the messages: they leave up to {} before their launch time, when the queue gives them to the device",
+        launch.ahead
+    );
+    let help = "with a smaller `ahead`, messages leave nearer to their launch time, and more of them miss it";
+    Warning::new("launch_without_offload", Severity::Note, what, help)
 }
 
 /// Number of the class of the messages of a trial; `class_of_priority` has the class of each priority of a socket.
@@ -88,23 +101,47 @@ fn of_gates(spec: &TrialSpec, gates: &GatesSpec) -> Vec<Warning> {
             found.push(Warning::new("gate_never_opens", severity, what, help));
         } else if number as u32 == own {
             found.extend(does_not_fit(spec, &class.name, &windows));
-            found.extend(beats(spec, windows.cycle_ns));
+            found.extend(match spec.stream {
+                Some(stream) => at_phase(spec, &stream, &class.name, &windows),
+                None => beats(spec, windows.cycle_ns),
+            });
         }
     }
     found
 }
 
-/// Warning if the largest frame of a message fits into no window of its class.
-fn does_not_fit(spec: &TrialSpec, class: &str, windows: &crate::Windows) -> Option<Warning> {
+/// Note about the wait of the messages of a stream whose phase in the cycle is always the same.
+fn at_phase(spec: &TrialSpec, stream: &StreamSpec, class: &str, windows: &crate::Windows) -> Option<Warning> {
+    let Rate::Period(period) = spec.rate else { return None };
+    let cycle_ns = i64::try_from(windows.cycle_ns).ok().filter(|ns| *ns > 0)?;
+    if period.0 % cycle_ns != 0 {
+        return beats(spec, windows.cycle_ns);
+    }
+    let phase_ns = stream.offset.0.rem_euclid(cycle_ns);
+    let wait_ns = windows.wait_ns(phase_ns.unsigned_abs(), own_frame(spec)?)?;
+    let [phase, cycle, wait] = [phase_ns, cycle_ns, wait_ns as i64].map(Nanos);
+    let what = format!(
+        "each message is due {phase} after the begin of the cycle of {cycle}, and a frame that is ready then waits for {wait} for the \
+         gate of class `{class}`"
+    );
+    let help = "the way to the queue comes on top: choose an `offset` that is earlier than the window by the time of a late wake-up";
+    Some(Warning::new("stream_phase", Severity::Note, what, help))
+}
+
+/// The frame of a message that fits into one; of a larger one, its first frame. `None` = the speed of the interface is not known.
+fn own_frame(spec: &TrialSpec) -> Option<Frame> {
     let mtu = match spec.path {
         PathSpec::Veth { mtu, .. } | PathSpec::Bridge { mtu } => u64::from(mtu.unwrap_or(USUAL_MTU)),
         _ => return None,
     };
     let header = ETHERNET_BYTES + spec.vlan.as_ref().map_or(0, |_| VLAN_BYTES);
-    let frame = Frame {
-        bytes: (spec.payload.0 + IP_UDP_BYTES).min(mtu) + header,
-        speed: Speed::of_bits_per_second(MADE_BITS_PER_SECOND)?,
-    };
+    let bytes = (spec.payload.0 + IP_UDP_BYTES).min(mtu) + header;
+    Some(Frame { bytes, speed: Speed::of_bits_per_second(MADE_BITS_PER_SECOND)? })
+}
+
+/// Warning if the largest frame of a message fits into no window of its class.
+fn does_not_fit(spec: &TrialSpec, class: &str, windows: &crate::Windows) -> Option<Warning> {
+    let frame = own_frame(spec)?;
     if predict(windows, frame).fits {
         return None;
     }

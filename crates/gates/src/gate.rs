@@ -16,6 +16,8 @@ pub struct Gate {
     base_ns: i64,
     within_ns: i64,
     frame: Frame,
+    /// Time after its arrival in the queue at which a frame is launched at the earliest, ns.
+    delay_ns: i64,
 }
 
 impl Gate {
@@ -35,6 +37,7 @@ impl Gate {
             base_ns,
             within_ns: fact.within_ns,
             frame,
+            delay_ns: fact.delay_ns.into(),
         })
     }
 
@@ -46,7 +49,17 @@ impl Gate {
     /// The gate of the class with this number and these windows, for frames of this size. The schedule began at `base_ns`, which is
     /// wrong by at most `within_ns`, monotonic ns.
     pub fn new(class: u32, (windows, frame): (Windows, Frame), base_ns: i64, within_ns: i64) -> Gate {
-        Gate { class, windows, base_ns, within_ns, frame }
+        Gate { class, windows, base_ns, within_ns, frame, delay_ns: 0 }
+    }
+
+    /// The gate for frames that have launch times, at the earliest this time after their arrival in the queue, ns.
+    pub fn launched_after(self, delay_ns: i64) -> Gate {
+        Gate { delay_ns, ..self }
+    }
+
+    /// Time after its arrival in the queue at which a frame is launched at the earliest, ns; 0 = frames have no launch times.
+    pub fn delay_ns(&self) -> i64 {
+        self.delay_ns
     }
 
     /// Number of the class of the messages.
@@ -86,19 +99,36 @@ impl Gate {
         predict(&self.windows, self.frame)
     }
 
-    /// Time for which a frame that is ready at `ready_ns` (monotonic ns) waits for the gate, ns; `None` if it fits into no window.
+    /// Time for which a frame that is ready at `ready_ns` (monotonic ns) waits for the gate, with the delay of launch times, ns;
+    /// `None` if it fits into no window.
     pub fn wait_ns(&self, ready_ns: i64) -> Option<i64> {
-        self.windows.wait_ns(self.phase_ns(ready_ns) as u64, self.frame).map(|ns| ns as i64)
+        Some(self.delay_ns + self.wait_at(ready_ns + self.delay_ns)?)
+    }
+
+    fn wait_at(&self, at_ns: i64) -> Option<i64> {
+        self.windows.wait_ns(self.phase_ns(at_ns) as u64, self.frame).map(|ns| ns as i64)
     }
 
     /// The time from which a frame that is ready at `ready_ns` may be sent, at the earliest that is possible; monotonic ns. A
     /// frame that is ready later is permitted at this time or later.
     pub fn permitted_ns(&self, ready_ns: i64) -> i64 {
+        let launch_ns = ready_ns + self.delay_ns;
+        let earliest_ns = launch_ns.saturating_sub(self.within_ns);
         // The window may still last.
-        if self.wait_ns(ready_ns.saturating_sub(self.within_ns)) == Some(0) {
-            return ready_ns;
+        if self.wait_at(earliest_ns) == Some(0) {
+            return ready_ns.max(earliest_ns - self.after_begin_ns(earliest_ns) - self.within_ns);
         }
-        ready_ns + (self.wait_ns(ready_ns).unwrap_or(0) - self.within_ns).max(0)
+        launch_ns + (self.wait_at(launch_ns).unwrap_or(0) - self.within_ns).max(-self.delay_ns)
+    }
+}
+
+impl Gate {
+    /// Time since the begin of the window in which `at_ns` (monotonic ns) is, ns.
+    fn after_begin_ns(&self, at_ns: i64) -> i64 {
+        let phase_ns = self.phase_ns(at_ns);
+        // A window can begin before the cycle.
+        let since = |(from_ns, _): (i64, i64)| (phase_ns - from_ns).rem_euclid(self.cycle_ns());
+        self.starts().into_iter().map(since).min().unwrap_or(0)
     }
 }
 
@@ -125,5 +155,18 @@ mod tests {
         // The last frame may begin 104 ns before the window ends, or up to 100 ns later.
         assert_eq!([at(4_999_996), at(4_999_997)], [4_999_996, 19_999_900]);
         assert_eq!(at(60_000_000_000 + 6_000_000), 60_000_000_000 + 19_999_900);
+    }
+
+    #[test]
+    fn a_frame_with_a_launch_time_may_leave_early_only_within_its_window() {
+        let gate = gate().launched_after(500_000);
+        let at = |after_base_ns: i64| gate.permitted_ns(7_000 + after_base_ns) - 7_000;
+        // Ready while the gate is closed: launched when it opens.
+        assert_eq!((gate.wait_ns(7_000 + 6_000_000), at(6_000_000)), (Some(14_000_000), 19_999_900));
+        // Its launch time is within the window: it may leave from the begin of the window on, if it is ready then.
+        assert_eq!((gate.wait_ns(7_000 + 19_700_000), at(19_700_000)), (Some(500_000), 19_999_900));
+        assert_eq!((gate.wait_ns(7_000 + 1_000_000), at(1_000_000)), (Some(500_000), 1_000_000));
+        // Ready in the window and launched in the next one.
+        assert_eq!((gate.wait_ns(7_000 + 4_800_000), at(4_800_000)), (Some(15_200_000), 19_999_900));
     }
 }

@@ -29,6 +29,11 @@ pub fn realtime_ns() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// Time of CLOCK_TAI in ns since 1970: CLOCK_REALTIME plus the whole seconds that a time service has set, or 0 s.
+pub fn tai_ns() -> i64 {
+    read(libc::CLOCK_TAI)
+}
+
 /// Length in ns of a clock tick, the unit of times in /proc (proc_pid_stat(5)).
 pub(crate) fn tick_ns() -> u64 {
     // SAFETY: sysconf takes a constant and accesses no memory of this program; the kernel always has this value.

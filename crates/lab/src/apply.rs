@@ -2,13 +2,13 @@
 
 use crate::error::LabError;
 use crate::failure::failed;
-use crate::gates;
 use crate::netem;
 use crate::netlink::{converse, index};
 use crate::netns::run_in;
 use crate::rooms::Rooms;
 use crate::step::{At, MULTICAST, Room, Step};
 use crate::vlan::vlan_link;
+use crate::{gates, launch};
 use rtnetlink::packet_route::link::{BridgeStpState, InfoData, InfoVeth, LinkAttribute, LinkMessage};
 use rtnetlink::{Error, Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 use std::io;
@@ -76,6 +76,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             converse(rooms.get(at.room)?, job)?.wait().await?
         }
         Step::Gates { at, gates } => gates::put(rooms.get(at.room)?, at.name, &gates, &rooms.second_ns).await,
+        Step::Launch { at, launch } => launch::put(rooms.get(at.room)?, at.name, launch).await,
         Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {
             let job = move |handle: Handle| async move {

@@ -2,11 +2,11 @@
 
 use crate::error::lack;
 use crate::existing;
-use crate::gates;
 use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::wiring::{Wiring, carries_offloads, vfio, vhost_lack};
+use crate::{gates, launch};
 use crate::{userns, vlan};
 use std::path::Path;
 use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec, Problem};
@@ -65,6 +65,9 @@ impl LabSpec {
                 }
                 if lacks.is_empty() && !shape.gates.is_empty() {
                     lacks.extend(gates::problem());
+                }
+                if lacks.is_empty() && shape.launch.is_some() {
+                    lacks.extend(launch::problem());
                 }
                 if lacks.is_empty() && shape.vlan.is_some() {
                     lacks.extend(vlan::problem());
@@ -228,9 +231,18 @@ mod tests {
     use super::*;
 
     fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
-        let lacks =
-            LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false, vlan: None, gates: [None, None] }
-                .check();
+        let lacks = LabSpec {
+            path,
+            ping,
+            pong,
+            publishers: 1,
+            subscribers: 1,
+            apart: false,
+            vlan: None,
+            gates: [None, None],
+            launch: None,
+        }
+        .check();
         lacks.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
     }
 

@@ -1,17 +1,21 @@
 //! Gates of an interface by the queue discipline `taprio` (tc-taprio(8)).
 
 use crate::error::lack;
+use crate::launch;
 use crate::netlink::{converse, index};
 use crate::netns::NetNs;
-use crate::qdisc::{self, Found, attributes, push};
-use nix::time::{ClockId, clock_gettime};
-use rtnetlink::Handle;
+use crate::qdisc::{self, Discipline, Found, attributes, priority_map, push};
+use rtnetlink::packet_route::tc::TcHandle;
+use rtnetlink::{Error, Handle};
 use std::io;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use tailbound_model::{GateEntry, GatesFact, GatesSpec, Nanos, Problem};
+use tailbound_host::clock;
+use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, Nanos, Problem};
 
 const KIND: &str = "taprio";
+/// The handle of `taprio`, by which its queues are named.
+const HANDLE: TcHandle = TcHandle { major: 1, minor: 0 };
 const SECOND_NS: i64 = 1_000_000_000;
 /// Number of bytes on the wire that the kernel does not count: preamble, checksum, and the gap to the next frame (IEEE 802.3).
 pub(crate) const WIRE_BYTES: i32 = 24;
@@ -25,6 +29,10 @@ const BASE_TIME: u16 = 3;
 const CLOCKID: u16 = 5;
 const ADMIN_SCHED: u16 = 7;
 const CYCLE_TIME: u16 = 8;
+const FLAGS: u16 = 10;
+const TXTIME_DELAY: u16 = 11;
+/// Flag of taprio: frames have launch times (TCA_TAPRIO_ATTR_FLAG_TXTIME_ASSIST).
+const ASSIST: u32 = 1;
 const ENTRY: u16 = 1;
 const ENTRY_INDEX: u16 = 1;
 const ENTRY_CMD: u16 = 2;
@@ -38,13 +46,22 @@ const STAB_BASE: u16 = 1;
 /// `second_ns` is the whole second of CLOCK_TAI to which the begins of all schedules of a lab refer, so that their phases fit
 /// together; it is chosen with the first one.
 pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, second_ns: &OnceLock<i64>) -> io::Result<()> {
-    let now_ns = now_ns(ClockId::CLOCK_TAI)?;
+    let now_ns = clock::tai_ns();
     // A second that is still to come when the kernel gets the first schedule.
     let base_ns = second_ns.get_or_init(|| ((now_ns + SECOND_NS / 10) / SECOND_NS + 1) * SECOND_NS) + gates.base.0;
     let (options, of_job) = (options(gates, base_ns), name.clone());
+    let (by, queues) = (gates.by, gates.queues());
     let job = move |handle: Handle| async move {
         let index = index(&handle, &of_job).await?;
-        qdisc::add(handle, index, KIND, options, Some(size_table())).await
+        let gates = Discipline { handle: HANDLE, size_table: Some(size_table()), ..Discipline::at_root(KIND, options) };
+        qdisc::add(handle.clone(), index, gates).await?;
+        if let GatesBy::Assist { ahead } = by {
+            for number in 1..=queues {
+                let queue = TcHandle { major: HANDLE.major, minor: number };
+                qdisc::add(handle.clone(), index, launch::of_all_sockets(queue, ahead.0)).await?;
+            }
+        }
+        Ok::<_, Error>(())
     };
     converse(netns, job)?.wait().await??;
     tokio::time::sleep(Duration::from_nanos((base_ns - now_ns).max(0).unsigned_abs())).await;
@@ -82,6 +99,7 @@ fn difference(asked: &GatesFact, found: &GatesFact) -> String {
             ("begin", format!("{} ns", fact.base_ns)),
             ("clock", fact.clock.to_string()),
             ("size table", format!("{} bytes", fact.overhead_bytes)),
+            ("launch times", format!("{} ns after {} ns (flags {})", fact.launch_ahead_ns, fact.delay_ns, fact.flags)),
         ]
     };
     let differing = of(asked).into_iter().zip(of(found)).filter(|(asked, found)| asked != found);
@@ -93,12 +111,16 @@ fn difference(asked: &GatesFact, found: &GatesFact) -> String {
 pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<(GatesFact, bool)>> {
     let job = |handle: Handle| async move {
         let index = index(&handle, &name).await?;
-        qdisc::found(&handle, index, KIND).await
+        let found = qdisc::found(&handle, index, (KIND, TcHandle::ROOT)).await?;
+        let first = TcHandle { major: HANDLE.major, minor: 1 };
+        Ok::<_, Error>((found, launch::ahead_of(&handle, index, first).await?))
     };
-    let found = converse(netns, job)?.wait().await??;
-    let clock = Reading::now()?;
+    let (found, launch_ahead_ns) = converse(netns, job)?.wait().await??;
+    let clock = Reading::now();
     let incomplete = || io::Error::other("the kernel's answer about the gates is incomplete");
-    found.map(|found| parsed(&found, clock).ok_or_else(incomplete)).transpose()
+    let found = found.map(|found| parsed(&found, clock).ok_or_else(incomplete)).transpose()?;
+    let launch_ahead_ns = launch_ahead_ns.map_or(0, |ns| ns as u32);
+    Ok(found.map(|(fact, is_pending)| (GatesFact { launch_ahead_ns, ..fact }, is_pending)))
 }
 
 /// The clock of the gates, CLOCK_TAI, in comparison with other clocks.
@@ -110,27 +132,12 @@ struct Reading {
 }
 
 impl Reading {
-    fn now() -> io::Result<Reading> {
-        // The shortest of some readings is the most exact one.
-        let mut best: Option<Reading> = None;
-        for _ in 0..5 {
-            let before_ns = tailbound_host::monotonic_ns();
-            let tai_ns = now_ns(ClockId::CLOCK_TAI)?;
-            let after_ns = tailbound_host::monotonic_ns();
-            let whole_s = (tai_ns - now_ns(ClockId::CLOCK_REALTIME)?) as f64 / SECOND_NS as f64;
-            let (ahead_ns, within_ns) =
-                (tai_ns - before_ns - (after_ns - before_ns) / 2, (after_ns - before_ns) / 2 + 1);
-            if best.is_none_or(|best| within_ns < best.within_ns) {
-                best = Some(Reading { tai_offset_s: whole_s.round() as i32, ahead_ns, within_ns });
-            }
-        }
-        Ok(best.unwrap_or_default())
+    fn now() -> Reading {
+        let ahead = clock::read_offset_with(clock::monotonic_ns, clock::tai_ns);
+        let of_realtime = clock::read_offset_with(clock::realtime_ns, clock::tai_ns);
+        let tai_offset_s = (of_realtime.offset_ns as f64 / SECOND_NS as f64).round() as i32;
+        Reading { tai_offset_s, ahead_ns: ahead.offset_ns, within_ns: ahead.width_ns / 2 + 1 }
     }
-}
-
-fn now_ns(clock: ClockId) -> io::Result<i64> {
-    let time = clock_gettime(clock)?;
-    Ok(time.tv_sec() * SECOND_NS + time.tv_nsec())
 }
 
 /// Time after which the list begins again.
@@ -148,6 +155,12 @@ fn asked(gates: &GatesSpec, base_ns: i64, tai_offset_s: i32) -> GatesFact {
         clock: libc::CLOCK_TAI,
         tai_offset_s,
         overhead_bytes: WIRE_BYTES,
+        flags: if gates.by == GatesBy::Software { 0 } else { ASSIST },
+        delay_ns: gates.by.delay().0 as u32,
+        launch_ahead_ns: match gates.by {
+            GatesBy::Software => 0,
+            GatesBy::Assist { ahead } => ahead.0 as u32,
+        },
         ..GatesFact::default()
     }
 }
@@ -155,20 +168,16 @@ fn asked(gates: &GatesSpec, base_ns: i64, tai_offset_s: i32) -> GatesFact {
 /// The options of taprio.
 fn options(gates: &GatesSpec, base_ns: i64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // `struct tc_mqprio_qopt`: number of classes, class of each priority, hw, then counts and offsets of queues.
-    let mut map = vec![gates.classes.len() as u8];
-    map.extend(gates.class_of_priority());
-    map.push(0);
-    let counts = gates.classes.iter().map(|class| class.queues);
-    let padded = |values: Vec<u16>| values.into_iter().chain(std::iter::repeat(0)).take(16).flat_map(u16::to_ne_bytes);
-    let offsets = counts.clone().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
-    map.extend(padded(counts.clone().collect()));
-    map.extend(padded(offsets.collect()));
-    push(&mut bytes, PRIOMAP, &map);
+    let counts: Vec<u16> = gates.classes.iter().map(|class| class.queues).collect();
+    push(&mut bytes, PRIOMAP, &priority_map(gates.class_of_priority(), &counts));
     push(&mut bytes, BASE_TIME, &base_ns.to_ne_bytes());
     push(&mut bytes, CLOCKID, &libc::CLOCK_TAI.to_ne_bytes());
     if let Some(cycle) = gates.cycle {
         push(&mut bytes, CYCLE_TIME, &cycle.0.to_ne_bytes());
+    }
+    if gates.by != GatesBy::Software {
+        push(&mut bytes, FLAGS, &ASSIST.to_ne_bytes());
+        push(&mut bytes, TXTIME_DELAY, &(gates.by.delay().0 as u32).to_ne_bytes());
     }
     let mut list = Vec::new();
     for (index, entry) in gates.entries.iter().enumerate() {
@@ -221,6 +230,9 @@ fn parsed(found: &Found, clock: Reading) -> Option<(GatesFact, bool)> {
         ahead_ns: clock.ahead_ns,
         within_ns: clock.within_ns,
         overhead_bytes: overhead.unwrap_or_default(),
+        flags: word(whole, FLAGS).unwrap_or_default(),
+        delay_ns: word(whole, TXTIME_DELAY).unwrap_or_default(),
+        launch_ahead_ns: 0,
     };
     Some((fact, is_pending))
 }
@@ -237,8 +249,16 @@ pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
     });
     let entries = gates.entries.iter().map(|entry| format!("sched-entry S {:x} {}", entry.open, entry.time.0));
     let cycle = gates.cycle.map(|cycle| format!(" cycle-time {}", cycle.0)).unwrap_or_default();
+    let assist = match gates.by {
+        GatesBy::Software => String::new(),
+        GatesBy::Assist { ahead } => format!(
+            " flags 0x1 txtime-delay {}; tc qdisc add dev {name} parent 1:QUEUE etf clockid CLOCK_TAI delta {} skip_sock_check",
+            gates.by.delay().0,
+            ahead.0
+        ),
+    };
     format!(
-        "tc qdisc add dev {name} root stab overhead {WIRE_BYTES} taprio num_tc {} map {map} queues {} base-time SECOND+{} {}{cycle} clockid CLOCK_TAI",
+        "tc qdisc add dev {name} root handle 1: stab overhead {WIRE_BYTES} taprio num_tc {} map {map} queues {} base-time SECOND+{} {}{cycle} clockid CLOCK_TAI{assist}",
         gates.classes.len(),
         words(queues.collect()),
         gates.base.0,
@@ -251,7 +271,7 @@ pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
 pub(crate) fn problem() -> Option<Problem> {
     let tried = NetNs::make().and_then(|netns| {
         // The loopback interface always has index 1. It has one queue, so that the kernel refuses the options.
-        converse(&netns, |handle| qdisc::add(handle, 1, KIND, Vec::new(), None))?.join()?
+        converse(&netns, |handle| qdisc::add(handle, 1, Discipline::at_root(KIND, Vec::new())))?.join()?
     });
     match tried.err()?.raw_os_error()? {
         // The kernel does not know the queue discipline.
@@ -267,7 +287,7 @@ pub(crate) fn problem() -> Option<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{GateClass, GatesBy};
+    use tailbound_model::GateClass;
 
     fn gates() -> GatesSpec {
         let class = |name: &str, priorities: &[u8], queues| GateClass {

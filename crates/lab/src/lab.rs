@@ -229,7 +229,7 @@ impl Found {
     fn into_side(self, peers: &[IpAddr]) -> Side {
         let Found { site, interface, address } = self;
         let net = EndNet::new(&interface.name, address.into(), peers, interface.mtu, interface.multicast);
-        Side { site, net, gated: None }
+        Side { site, net, gated: None, launching: None }
     }
 }
 
@@ -302,7 +302,11 @@ async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Resu
         Step::Gates { at, .. } if at.room == room => Some(at.name.clone()),
         _ => None,
     });
-    Ok(Side { site: Site::Here(netns), net, gated })
+    let launching = steps.iter().find_map(|step| match step {
+        Step::Launch { at, .. } if at.room == room => Some(at.name.clone()),
+        _ => None,
+    });
+    Ok(Side { site: Site::Here(netns), net, gated, launching })
 }
 
 /// Finds the interface and the address of an end in the steps that make the lab.

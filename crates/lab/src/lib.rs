@@ -30,6 +30,7 @@ mod gates;
 mod hops;
 mod interface;
 mod lab;
+mod launch;
 mod links;
 mod lookup;
 mod netem;

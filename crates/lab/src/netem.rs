@@ -5,8 +5,9 @@
 use crate::error::lack;
 use crate::netlink::{converse, index};
 use crate::netns::NetNs;
-use crate::qdisc::{self, attributes, push};
+use crate::qdisc::{self, Discipline, attributes, push};
 use rtnetlink::Handle;
+use rtnetlink::packet_route::tc::TcHandle;
 use std::io;
 use tailbound_model::{Nanos, Problem};
 
@@ -22,8 +23,8 @@ pub(crate) const LIMIT: u32 = 1_000_000;
 pub(crate) async fn put(netns: &NetNs, name: String, delay: Nanos) -> io::Result<()> {
     let job = move |handle: Handle| async move {
         let index = index(&handle, &name).await?;
-        qdisc::add(handle.clone(), index, KIND, options(delay), None).await?;
-        Ok(qdisc::found(&handle, index, KIND).await?.and_then(|found| latency(&found.options)))
+        qdisc::add(handle.clone(), index, Discipline::at_root(KIND, options(delay))).await?;
+        Ok(qdisc::found(&handle, index, (KIND, TcHandle::ROOT)).await?.and_then(|found| latency(&found.options)))
     };
     match converse(netns, job)?.wait().await?? {
         Some(found) if found == delay => Ok(()),
@@ -51,7 +52,8 @@ fn latency(bytes: &[u8]) -> Option<Nanos> {
 pub(crate) fn problem() -> Option<Problem> {
     let tried = NetNs::make().and_then(|netns| {
         // The loopback interface always has index 1.
-        converse(&netns, |handle| qdisc::add(handle, 1, KIND, options(Nanos::from_millis(1)), None))?.join()?
+        converse(&netns, |handle| qdisc::add(handle, 1, Discipline::at_root(KIND, options(Nanos::from_millis(1)))))?
+            .join()?
     });
     match tried.err()?.raw_os_error()? {
         libc::EPERM | libc::EACCES | libc::ENOSPC | libc::EUSERS => None,

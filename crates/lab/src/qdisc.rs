@@ -6,6 +6,7 @@ use rtnetlink::packet_core::{NetlinkPayload, Nla};
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 use rtnetlink::{Error, Handle};
+use tailbound_model::SOCKET_PRIORITIES;
 
 /// Attributes of a message about a queue discipline (linux/rtnetlink.h).
 const TCA_OPTIONS: u16 = 2;
@@ -19,21 +20,35 @@ pub(crate) struct Found {
     pub size_table: Vec<u8>,
 }
 
-/// Gives an interface this queue discipline at its root, which must be the kernel's own one, with these options and this
-/// size table.
-pub(crate) async fn add(
-    mut handle: Handle,
-    index: u32,
-    kind: &str,
-    options: Vec<u8>,
-    size_table: Option<Vec<u8>>,
-) -> Result<(), Error> {
+/// A queue discipline as an interface gets it.
+#[derive(Debug, Clone)]
+pub(crate) struct Discipline {
+    pub kind: &'static str,
+    /// The root of the interface, or the class of another queue discipline.
+    pub parent: TcHandle,
+    /// Its own handle, by which its classes are named; zeros = the kernel chooses one.
+    pub handle: TcHandle,
+    /// Bytes of its options.
+    pub options: Vec<u8>,
+    /// Bytes of its size table.
+    pub size_table: Option<Vec<u8>>,
+}
+
+impl Discipline {
+    /// A queue discipline for all packets of an interface.
+    pub fn at_root(kind: &'static str, options: Vec<u8>) -> Discipline {
+        Discipline { kind, parent: TcHandle::ROOT, handle: TcHandle::default(), options, size_table: None }
+    }
+}
+
+/// Gives an interface this queue discipline. In its place, the interface must have the kernel's own one.
+pub(crate) async fn add(mut handle: Handle, index: u32, added: Discipline) -> Result<(), Error> {
     let mut message = TcMessage::default();
     message.header.index = i32::try_from(index).map_err(|_| Error::RequestFailed)?;
-    message.header.parent = TcHandle::ROOT;
-    message.attributes =
-        vec![TcAttribute::Kind(kind.into()), TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options))];
-    message.attributes.extend(size_table.map(TcAttribute::Stab));
+    (message.header.parent, message.header.handle) = (added.parent, added.handle);
+    let options = TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, added.options));
+    message.attributes = vec![TcAttribute::Kind(added.kind.into()), options];
+    message.attributes.extend(added.size_table.map(TcAttribute::Stab));
     let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewQueueDiscipline(message));
     request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
     let mut answers = handle.request(request)?;
@@ -45,12 +60,16 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// Reads the queue discipline of this kind at the root of an interface; `None` if the interface has another one.
-pub(crate) async fn found(handle: &Handle, index: u32, kind: &str) -> Result<Option<Found>, Error> {
+/// Reads the queue discipline of this kind and with this parent of an interface; `None` if the interface has another one there.
+pub(crate) async fn found(
+    handle: &Handle,
+    index: u32,
+    (kind, parent): (&str, TcHandle),
+) -> Result<Option<Found>, Error> {
     let all: Vec<TcMessage> = handle.qdisc().get().execute().try_collect().await?;
-    let is_at_root = |m: &&TcMessage| u32::try_from(m.header.index) == Ok(index) && m.header.parent == TcHandle::ROOT;
+    let is_there = |m: &&TcMessage| u32::try_from(m.header.index) == Ok(index) && m.header.parent == parent;
     let of_kind = |m: &&TcMessage| m.attributes.contains(&TcAttribute::Kind(kind.into()));
-    Ok(all.iter().filter(is_at_root).find(of_kind).map(|message| {
+    Ok(all.iter().filter(is_there).find(of_kind).map(|message| {
         let mut found = Found::default();
         for attribute in &message.attributes {
             match attribute {
@@ -72,6 +91,19 @@ fn bytes(option: &TcOption) -> Vec<u8> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The classes of the priorities of sockets, and the numbers of transmit queues of the classes, as `struct tc_mqprio_qopt` of
+/// linux/pkt_sched.h: number of classes, class of each priority, hw (0), then counts and offsets of queues.
+pub(crate) fn priority_map(class_of_priority: [u8; SOCKET_PRIORITIES as usize], queues: &[u16]) -> Vec<u8> {
+    let mut map = vec![queues.len() as u8];
+    map.extend(class_of_priority);
+    map.push(0);
+    let padded = |values: Vec<u16>| values.into_iter().chain(std::iter::repeat(0)).take(16).flat_map(u16::to_ne_bytes);
+    let offsets = queues.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
+    map.extend(padded(queues.to_vec()));
+    map.extend(padded(offsets.collect()));
+    map
 }
 
 /// Appends a netlink attribute, padded to a multiple of four bytes (netlink(7)).

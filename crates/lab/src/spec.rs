@@ -3,8 +3,8 @@
 use crate::step::{Layout, Room, Shape, Step};
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
-    ContainerNetwork, ExistingEnd, GatesSpec, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec, publisher_end,
-    subscriber_end,
+    ContainerNetwork, ExistingEnd, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec,
+    publisher_end, subscriber_end,
 };
 
 /// The path and the places of a trial. Trials with equal specifications share one lab.
@@ -26,6 +26,8 @@ pub struct LabSpec {
     pub vlan: Option<VlanSpec>,
     /// Gates of the interfaces of sending ends, and of receiving ends.
     pub gates: [Option<GatesSpec>; 2],
+    /// Launch times of the messages that the ping end sends.
+    pub launch: Option<LaunchSpec>,
 }
 
 impl From<&TrialSpec> for LabSpec {
@@ -39,6 +41,7 @@ impl From<&TrialSpec> for LabSpec {
             apart: trial.measure.flow().is_some_and(|f| f.apart),
             vlan: trial.vlan.clone(),
             gates: [trial.ping.gates.clone(), trial.pong.gates.clone()],
+            launch: trial.stream.and_then(|stream| stream.launch),
         }
     }
 }
@@ -280,7 +283,8 @@ impl LabSpec {
     fn shape(&self, bridged: bool, mtu: Option<u32>, delay: Option<Nanos>) -> Shape {
         let of_end = |end: usize| self.gates[usize::from(!self.sends(end))].clone();
         let gates = (0..self.places()).filter_map(|end| Some((end, of_end(end)?))).collect();
-        Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given(), vlan: self.vlan.clone(), gates }
+        let (rooms, given, vlan) = (self.rooms(), self.given(), self.vlan.clone());
+        Shape { bridged, mtu, delay, rooms, given, vlan, gates, launch: self.launch }
     }
 
     /// The ends of the lab that are in containers, whose empty network namespaces the lab uses.
@@ -317,6 +321,7 @@ mod tests {
             apart: false,
             vlan: None,
             gates: [None, None],
+            launch: None,
         };
         let both = spec(far(None), far(None)).describe();
         let begin = "ssh guest-1: log in, copy the bundle to the host if the host does not have it, and start the \
@@ -339,6 +344,7 @@ mod tests {
             apart: false,
             vlan: None,
             gates: [None, None],
+            launch: None,
         };
         assert!(!spec.makes_namespaces());
         let lines = spec.describe();

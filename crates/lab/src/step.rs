@@ -1,11 +1,11 @@
 //! The steps that make a lab, as data: `up` executes the steps, `describe` prints them, and the verification after `up`
 //! compares the interfaces with the steps.
 
-use crate::netem;
+use crate::{launch, netem};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
-use tailbound_model::{ExistingEnd, GatesSpec, Nanos, VlanSpec};
+use tailbound_model::{ExistingEnd, GatesSpec, LaunchSpec, Nanos, VlanSpec};
 
 /// Whether the path is made by Tailbound or exists already.
 pub(crate) enum Layout {
@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub vlan: Option<VlanSpec>,
     /// Gates of the interface of each end with gates, by the number of the end.
     pub gates: BTreeMap<usize, GatesSpec>,
+    /// Launch times of the messages of the first end, which has no gates then.
+    pub launch: Option<LaunchSpec>,
 }
 
 /// A network namespace of the lab, by its purpose.
@@ -128,6 +130,11 @@ pub(crate) enum Step {
         at: At,
         gates: GatesSpec,
     },
+    /// Step of making a lab: give an interface a queue whose packets have launch times.
+    Launch {
+        at: At,
+        launch: LaunchSpec,
+    },
     /// Step: add a route for multicast, for programs that do not choose an interface.
     MulticastRoute(At),
 }
@@ -147,8 +154,12 @@ impl Shape {
         if self.bridged {
             rooms.push(Room::Bridge);
         }
-        // The queue discipline of gates wants more than one queue.
-        let queues = |end: usize| self.gates.get(&end).map_or(1, |gates| gates.queues().max(2));
+        // The queue disciplines of gates and of launch times want more than one queue.
+        let queues = |end: usize| match (self.gates.get(&end), self.launch) {
+            (Some(gates), _) => gates.queues().max(2),
+            (None, Some(_)) if end == 0 => launch::QUEUES,
+            _ => 1,
+        };
         let mut steps = Vec::new();
         for room in &rooms {
             steps.push(if self.is_given(*room) { Step::Given(*room) } else { Step::Namespace(*room) });
@@ -173,9 +184,11 @@ impl Shape {
             let on_top = at(end.room, &format!("v{i}"));
             let delay = self.delay.map(|delay| Step::Delay { at: end.clone(), delay });
             let gates = self.gates.get(&i).map(|gates| Step::Gates { at: end.clone(), gates: gates.clone() });
+            let launch = self.launch.filter(|_| i == 0).map(|launch| Step::Launch { at: end.clone(), launch });
             steps.extend(addressed(end, self.vlan.as_ref().map(|vlan| (on_top, vlan)), i));
             steps.extend(delay);
             steps.extend(gates);
+            steps.extend(launch);
         }
         steps
     }
@@ -257,6 +270,7 @@ impl fmt::Display for Step {
                 netem::LIMIT
             ),
             Step::Gates { at, gates } => write!(f, "{}: {}", at.room.name(), crate::gates::command(&at.name, gates)),
+            Step::Launch { at, launch } => write!(f, "{}: {}", at.room.name(), launch::command(&at.name, launch)),
             Step::MulticastRoute(at) => {
                 write!(f, "{}: ip route add {}/{} dev {}", at.room.name(), MULTICAST.0, MULTICAST.1, at.name)
             }
@@ -284,8 +298,17 @@ mod tests {
         for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
             let (rooms, given) = (vec![Room::End("ping"); 128], Vec::new());
             let vlan = Some(VlanSpec { id: 4094, ..VlanSpec::default() });
-            for step in (Shape { bridged: true, mtu: None, delay: None, rooms, given, vlan, gates: BTreeMap::new() })
-                .steps(&prefix(run))
+            for step in (Shape {
+                bridged: true,
+                mtu: None,
+                delay: None,
+                rooms,
+                given,
+                vlan,
+                gates: BTreeMap::new(),
+                launch: None,
+            })
+            .steps(&prefix(run))
             {
                 if let Step::Up(at) = step {
                     assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
@@ -306,6 +329,7 @@ mod tests {
             given,
             vlan: None,
             gates: BTreeMap::new(),
+            launch: None,
         }
         .steps("tbRUN")
         .iter()
@@ -328,7 +352,8 @@ mod tests {
         let vlan = Some(VlanSpec { id: 10, egress: [(6, 3), (7, 7)].into() });
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
         let steps =
-            Shape { bridged: false, mtu: None, delay: None, rooms, given, vlan, gates: BTreeMap::new() }.steps("tbRUN");
+            Shape { bridged: false, mtu: None, delay: None, rooms, given, vlan, gates: BTreeMap::new(), launch: None }
+                .steps("tbRUN");
         let lines: Vec<String> = steps.iter().map(ToString::to_string).collect();
         assert_eq!(
             lines[7..12],

@@ -145,9 +145,17 @@ pub(crate) mod tests {
         let mut interface = as_requested();
         change(&mut interface);
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let steps =
-            Shape { bridged: false, mtu: Some(9000), delay: None, rooms, given, vlan: None, gates: BTreeMap::new() }
-                .steps("tbx");
+        let steps = Shape {
+            bridged: false,
+            mtu: Some(9000),
+            delay: None,
+            rooms,
+            given,
+            vlan: None,
+            gates: BTreeMap::new(),
+            launch: None,
+        }
+        .steps("tbx");
         verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as requested".into())
     }
 

@@ -177,6 +177,9 @@ pub struct TrialRecord {
     /// Observations of the guests during the trial, made from the host while messages were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestSeen>,
+    /// Base of the due times of the ping's messages, and refused launch times; absent if the trial has no stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<tailbound_model::StreamFact>,
 }
 
 /// CPU time of the controller, and of the processes that pass on its control streams to other hosts, from the message

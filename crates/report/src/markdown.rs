@@ -71,6 +71,9 @@ pub fn render_markdown(report: &Report) -> String {
             escape(&crate::tables::gates::sentences(condition, gate))
         ));
     }
+    for (condition, launch) in crate::tables::launch::all(report) {
+        text.push_str(&format!("\n{}\n", escape(&crate::tables::launch::sentences(condition, launch))));
+    }
     let ways = crate::tables::path_proof::lines(report);
     if !ways.is_empty() {
         text.push_str("\nPath that the messages took:\n\n");

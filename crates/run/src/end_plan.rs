@@ -111,6 +111,9 @@ fn options(order: &Order, end: &EndOrder, driver: &Description) -> Kv {
     if ends > 2 && has("max_participant_index") && !spec.driver.options.contains_key("max_participant_index") {
         kv.set("max_participant_index", (ends + 8).to_string());
     }
+    if let Some(launch) = spec.stream.and_then(|stream| stream.launch).filter(|_| end.role == Role::Ping) {
+        kv.set("launch", launch.mode.word());
+    }
     if let Some(config) = &spec.driver.config {
         kv.set("config", config.text.as_str());
     }

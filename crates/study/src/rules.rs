@@ -23,6 +23,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| delay(spec, at))
         .or_else(|| vlan(spec, at))
         .or_else(|| gates(spec, at))
+        .or_else(|| stream(spec, at))
         .or_else(|| overrun(spec, at))
         .or_else(|| remote(spec, at))
         .or_else(|| discovery(spec, at))
@@ -301,6 +302,37 @@ fn gates(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     if end.place != PlaceSpec::Netns {
         let reason = format!("gates are made in network namespaces, and the {name} end has the place {}", end.place);
         return Some(Fault::new(at.gates, reason).help("write `place: netns`, or remove `gates`"));
+    }
+    None
+}
+
+/// Refuses a stream of ends without a clock of their own, and launch times on interfaces that Tailbound does not create.
+fn stream(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let stream = spec.stream?;
+    let fault = |reason: String, help: &str| Some(Fault::new(at.stream, reason).help(help));
+    if spec.measure.flow().is_some() {
+        return fault("`stream` applies to ping-pong only".into(), "remove `stream`, or measure `ping-pong`");
+    }
+    if spec.has_tool() || spec.driver.name == "null" {
+        let reason = format!("`{}` does not send at times of CLOCK_TAI", spec.driver.name);
+        return fault(reason, "remove `stream`, or name another driver");
+    }
+    stream.launch?;
+    if matches!(spec.path, PathSpec::Veth { delay: Some(_), .. }) {
+        let reason = "an interface has one queue discipline: it can have launch times or a delay";
+        return fault(reason.into(), "remove `launch`, or `delay` of the path");
+    }
+    if !matches!(spec.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. }) {
+        let reason = format!("launch times need an interface that Tailbound creates, and the path is {}", spec.path);
+        return fault(reason, "write `path: veth` or `path: bridge`, or remove `launch`");
+    }
+    if spec.ping.place != PlaceSpec::Netns {
+        let reason = format!("launch times need a network namespace, and the ping has the place {}", spec.ping.place);
+        return fault(reason, "write `place: netns`, or remove `launch`");
+    }
+    if spec.ping.gates.is_some() {
+        let reason = "an interface has one queue discipline: the ping can have gates or launch times";
+        return fault(reason.into(), "remove `launch`, or the `gates` of the ping");
     }
     None
 }

@@ -193,6 +193,9 @@ pub struct Order {
     /// Network addresses of the loads of kind `udp-stream`.
     #[serde(default)]
     pub streams: Vec<StreamPath>,
+    /// Time from which the periods of the messages are counted, ns of CLOCK_TAI, if the trial has a stream.
+    #[serde(default)]
+    pub stream_base_ns: i64,
 }
 
 /// Order for a program of a tool that runs in place of an end.
@@ -423,6 +426,9 @@ pub struct EndDone {
     pub stats: Option<serde_json::Value>,
     /// Readings of the difference CLOCK_REALTIME - CLOCK_MONOTONIC during the trial.
     pub clock: Vec<ClockOffset>,
+    /// Base of the due times of the ping's messages, and refused launch times; `None` = the trial has no stream.
+    #[serde(default)]
+    pub stream: Option<StreamFact>,
 }
 
 /// Announcement of the agent that rows of samples of one end follow, with the clock readings that these rows need.

@@ -149,23 +149,77 @@ pub fn send_groups_by(fd: RawFd, on: Ipv4Addr) -> Result<()> {
 /// Switches whether the kernel stores datagrams that were refused, with their addresses; stored datagrams are
 /// discarded.
 pub fn hear_refusals(fd: RawFd, on: bool) {
-    refused(fd);
+    errors(fd);
     for (level, name) in [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)] {
         // The option of the other address family fails. Without either option, the end of a peer is not noticed.
         let _ = set_int(fd, level, name, c_int::from(on));
     }
 }
 
-/// Returns the destinations whose kernel refused a datagram, from the error queue of the socket (IP_RECVERR).
-pub fn refused(fd: RawFd) -> Vec<SocketAddr> {
-    let mut all = Vec::new();
+/// What the error queue of a socket contains (IP_RECVERR).
+#[derive(Default)]
+pub struct Errors {
+    /// Destinations whose kernel refused a datagram.
+    pub refused: Vec<SocketAddr>,
+    /// Launch times in ns of CLOCK_TAI of datagrams that the own kernel did not send, and the codes of the reasons
+    /// (SO_EE_CODE_TXTIME_* of linux/errqueue.h). The queue has room for as many as the receive buffer; the kernel discards the rest.
+    pub launches: Vec<(i64, u8)>,
+}
+
+/// Takes everything from the error queue of a socket.
+pub fn errors(fd: RawFd) -> Errors {
+    let mut all = Errors::default();
     let mut datagram = [0u8; 64];
-    let mut to = Address::empty();
-    while receive_stamped(fd, &mut datagram, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT, &mut to).is_ok() {
-        all.extend(to.get());
-        to = Address::empty();
+    loop {
+        let (mut to, mut launch) = (Address::empty(), None);
+        let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+        if receive_with(fd, &mut datagram, flags, &mut to, |message| launch = refused_launch(message)).is_err() {
+            return all;
+        }
+        match launch {
+            Some(launch) => all.launches.push(launch),
+            None => all.refused.extend(to.get()),
+        }
     }
-    all
+}
+
+/// The launch time that an entry of the error queue is about, and the code of the reason.
+fn refused_launch(message: &libc::msghdr) -> Option<(i64, u8)> {
+    const SO_EE_ORIGIN_TXTIME: u8 = 6;
+    let is_error = |level, kind| {
+        (level, kind) == (libc::IPPROTO_IP, libc::IP_RECVERR)
+            || (level, kind) == (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+    };
+    // SAFETY: control messages of these kinds contain a sock_extended_err.
+    let error = unsafe { control::<libc::sock_extended_err>(message, is_error) }?;
+    let time_ns = i64::from(error.ee_data) << 32 | i64::from(error.ee_info);
+    (error.ee_origin == SO_EE_ORIGIN_TXTIME).then_some((time_ns, error.ee_code))
+}
+
+/// Gives the datagrams of a socket launch times of CLOCK_TAI (SO_TXTIME), which are deadlines if `deadline` is set. Refused ones come
+/// into the error queue.
+pub fn launch_times(fd: RawFd, deadline: bool) -> Result<()> {
+    let flags = libc::SOF_TXTIME_REPORT_ERRORS | if deadline { libc::SOF_TXTIME_DEADLINE_MODE } else { 0 };
+    set(fd, libc::SOL_SOCKET, libc::SO_TXTIME, &libc::sock_txtime { clockid: libc::CLOCK_TAI, flags })
+}
+
+/// Sends the header and payload of a sample as one datagram with a launch time (ns of CLOCK_TAI), without blocking.
+pub fn send_at(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>, txtime_ns: i64) -> Result<()> {
+    let mut control = Ancillary([0; 128]);
+    // SAFETY: the macro computes a length.
+    let length = unsafe { libc::CMSG_SPACE(size_of::<i64>() as u32) } as usize;
+    send_with(fd, (header, payload), to, |message| {
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = length;
+        // SAFETY: the control buffer is aligned, longer than `length`, and lives until the call returns.
+        unsafe {
+            let c = libc::CMSG_FIRSTHDR(message);
+            (*c).cmsg_level = libc::SOL_SOCKET;
+            (*c).cmsg_type = libc::SCM_TXTIME;
+            (*c).cmsg_len = libc::CMSG_LEN(size_of::<i64>() as u32) as usize;
+            libc::CMSG_DATA(c).cast::<i64>().write_unaligned(txtime_ns);
+        }
+    })
 }
 
 /// Checks whether a socket receives an empty datagram that it sends to its own address. If a discovery
@@ -223,6 +277,17 @@ pub fn shutdown(fd: RawFd) {
 /// Sends the header and payload of a sample as one datagram, without blocking.
 #[inline]
 pub fn send(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>) -> Result<()> {
+    send_with(fd, (header, payload), to, |_| {})
+}
+
+/// Sends the header and payload of a sample as one datagram; `add` adds control messages.
+#[inline]
+fn send_with(
+    fd: RawFd,
+    (header, payload): (&[u8], &[u8]),
+    to: Option<&Address>,
+    add: impl FnOnce(&mut libc::msghdr),
+) -> Result<()> {
     let part = |b: &[u8]| libc::iovec { iov_base: b.as_ptr().cast_mut().cast(), iov_len: b.len() };
     let mut parts = [part(header), part(payload)];
     // SAFETY: zeros are a valid msghdr.
@@ -233,6 +298,7 @@ pub fn send(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>) -> R
         message.msg_name = (&raw const to.storage).cast_mut().cast();
         message.msg_namelen = to.len;
     }
+    add(&mut message);
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: everything that `message` points to lives until the call returns and is not written.
     let sent = unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const message, flags) };
@@ -250,9 +316,9 @@ pub fn send_whole(fd: RawFd, datagram: &[u8], to: Option<&Address>) -> Result<()
     check(sent as isize).map(drop)
 }
 
-/// Memory into which the kernel writes the timestamp of one received datagram.
+/// Memory for control messages: the timestamp of a received datagram, an error, or a launch time.
 #[repr(align(8))]
-struct Ancillary([u8; 64]);
+struct Ancillary([u8; 128]);
 
 /// Receives one datagram and writes its sender to `from`, which the caller has made by [`Address::empty`]. Returns the
 /// length of the datagram; if it is larger than the buffer, the datagram was truncated.
@@ -269,8 +335,22 @@ pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, from: &mut Address) -> 
 /// `CLOCK_REALTIME`, or 0 if there is none.
 #[inline(never)]
 pub fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int, from: &mut Address) -> Result<(usize, i64)> {
+    let mut stamp = 0;
+    let len = receive_with(fd, into, flags, from, |message| stamp = timestamp(message))?;
+    Ok((len, stamp))
+}
+
+/// Receives one datagram as [`receive`] does; `look` gets its control messages.
+#[inline]
+fn receive_with(
+    fd: RawFd,
+    into: &mut [u8],
+    flags: c_int,
+    from: &mut Address,
+    look: impl FnOnce(&libc::msghdr),
+) -> Result<usize> {
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let mut ancillary = Ancillary([0; 64]);
+    let mut ancillary = Ancillary([0; 128]);
     // SAFETY: zeros are a valid msghdr.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_name = (&raw mut from.storage).cast();
@@ -283,22 +363,34 @@ pub fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int, from: &mut Addr
     let len = unsafe { libc::syscall(libc::SYS_recvmsg, fd, &raw mut message, flags | libc::MSG_TRUNC) };
     let len = check(len as isize)?;
     from.len = message.msg_namelen;
-    Ok((len, timestamp(&message)))
+    look(&message);
+    Ok(len)
 }
 
 fn timestamp(message: &libc::msghdr) -> i64 {
-    // SAFETY: the kernel filled the control buffer, which still exists; the macros stay inside `msg_controllen`.
+    let is_stamp = |level, kind| (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
+    // SAFETY: control messages of this kind contain a timespec.
+    let stamp = unsafe { control::<libc::timespec>(message, is_stamp) };
+    stamp.map_or(0, |t| t.tv_sec * 1_000_000_000 + t.tv_nsec)
+}
+
+/// The content of the first control message whose level and kind are the wanted ones.
+///
+/// # Safety
+/// The kernel filled the control buffer, which still exists, and control messages that are wanted contain a `T`.
+#[inline]
+unsafe fn control<T>(message: &libc::msghdr, is_wanted: impl Fn(c_int, c_int) -> bool) -> Option<T> {
+    // SAFETY: by the contract of this function; the macros stay inside `msg_controllen`.
     unsafe {
         let mut c = libc::CMSG_FIRSTHDR(message);
         while !c.is_null() {
-            if (*c).cmsg_level == libc::SOL_SOCKET && (*c).cmsg_type == libc::SCM_TIMESTAMPNS {
-                let t = libc::CMSG_DATA(c).cast::<libc::timespec>().read_unaligned();
-                return t.tv_sec * 1_000_000_000 + t.tv_nsec;
+            if is_wanted((*c).cmsg_level, (*c).cmsg_type) {
+                return Some(libc::CMSG_DATA(c).cast::<T>().read_unaligned());
             }
             c = libc::CMSG_NXTHDR(message, c);
         }
     }
-    0
+    None
 }
 
 /// Reads the time of `CLOCK_MONOTONIC`, in ns.

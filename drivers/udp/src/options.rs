@@ -26,6 +26,8 @@ pub struct Options {
     pub ttl: Option<i32>,
     /// Priority of the packets of the driver's sockets (SO_PRIORITY).
     pub priority: Option<i32>,
+    /// Whether messages have launch times (SO_TXTIME), and whether these are deadlines.
+    pub launch: Option<bool>,
     /// Whether one datagram goes to all readers, sent to a multicast group that follows from domain and topic.
     pub multicast: bool,
 }
@@ -62,6 +64,7 @@ impl Options {
             timestamps: false,
             ttl: None,
             priority: None,
+            launch: None,
             multicast: false,
         };
         for pair in pairs {
@@ -75,6 +78,10 @@ impl Options {
                 "timestamps" => o.timestamps = pair.word(TB_EINVAL, &["off", "on"])? == 1,
                 "ttl" => o.ttl = Some(pair.number(TB_EINVAL, 0..=255)?),
                 "priority" => o.priority = Some(pair.number(TB_EINVAL, 0..=15)?),
+                "launch" => {
+                    let chosen = pair.word(TB_EINVAL, &["off", "strict", "deadline"])?;
+                    o.launch = (chosen > 0).then_some(chosen == 2);
+                }
                 "data" => o.multicast = pair.word(TB_EINVAL, &["unicast", "multicast"])? == 1,
                 "unacked_limit" => {
                     return Err(pair.bad(TB_EUNSUPPORTED, "with the udp driver nothing is acknowledged"));
@@ -170,6 +177,7 @@ mod tests {
             ("peers", "10.0.0.1,no..name"),
             ("ttl", "256"),
             ("priority", "16"),
+            ("launch", "soon"),
             ("timestamps", "1"),
             ("zz", "1"),
         ] {

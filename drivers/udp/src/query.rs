@@ -22,7 +22,7 @@ pub fn describe() -> &'static CStr {
         let text = json!({
             "name": "udp",
             "versions": {"driver": env!("CARGO_PKG_VERSION")},
-            "capabilities": ["kernel_rx_timestamps"],
+            "capabilities": ["kernel_rx_timestamps", "txtime"],
             "limits": {"max_payload_bytes": MAX_PAYLOAD},
             "options": [
                 {"key": "domain", "type": "integer", "default": "77",
@@ -40,6 +40,7 @@ pub fn describe() -> &'static CStr {
                  "help": "Software receive timestamps of the kernel (SO_TIMESTAMPNS)."},
                 {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255; with data=multicast, 0 is allowed and stays on the host, and the default is 1."},
                 {"key": "priority", "type": "integer", "help": "Priority of the sockets for queueing and VLANs, 0 to 15 (SO_PRIORITY); above 6 needs CAP_NET_ADMIN."},
+                {"key": "launch", "type": "enum", "default": "off", "values": ["off", "strict", "deadline"], "help": "Whether messages have launch times of CLOCK_TAI (SO_TXTIME), which the queue discipline etf of the interface keeps; needs CAP_NET_ADMIN. The study key `stream` sets it."},
                 {"key": "data", "type": "enum", "default": "unicast", "values": ["unicast", "multicast"],
                  "help": "How a sample is sent to several readers: one datagram for each, one after the other, or one for all to a group that follows from domain and topic (IPv4, on the interface of `address`). Both ends need the same value."},
                 {"key": "participants", "type": "integer", "default": "1",
@@ -75,6 +76,7 @@ pub fn answer(endpoints: &Endpoints, discovery: &Discovery, ep: u32, what: &str)
         "transport" => transport(endpoints, open()),
         "threads" => threads(discovery, open()),
         "flow" => flow(endpoints, ep)?,
+        "launch" => launch(endpoints, ep)?,
         _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the udp driver does not know this question")),
     };
     Ok(json.to_string().into_bytes())
@@ -124,6 +126,16 @@ fn flow(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
             "throttled": "none: send never waits; if the send buffer is full, send returns TB_EWOULDBLOCK",
         },
     }))
+}
+
+/// Answers the query `launch` about a writer: the launch times that the kernel refused since the last query, ns of CLOCK_TAI, each
+/// with the code of the reason (SO_EE_CODE_TXTIME_* of linux/errqueue.h).
+fn launch(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
+    let Endpoint::Writer(writer) = endpoints.existing(ep)? else {
+        return fail(TB_EINVAL, format!("query launch: end point {ep} is a reader"));
+    };
+    let Some(_inside) = writer.common.enter() else { return Err(Fail::closed(ep)) };
+    Ok(json!({"refused": net::errors(writer.common.fd()).launches}))
 }
 
 fn peers(endpoint: &Endpoint) -> Value {
@@ -184,6 +196,7 @@ fn transport<'a>(endpoints: &Endpoints, open: impl Iterator<Item = &'a Endpoint>
         "domain": options.domain,
         "ttl": options.ttl,
         "priority": options.priority,
+        "launch": options.launch.map_or("off", |deadline| if deadline { "deadline" } else { "strict" }),
         "data": if options.multicast { "multicast" } else { "unicast" },
         "timestamps": if options.timestamps { "on" } else { "off" },
         "rcvbuf_asked_bytes": options.rcvbuf_bytes,

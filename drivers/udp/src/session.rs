@@ -136,6 +136,13 @@ impl side::Session for Session {
         }
     }
 
+    fn send_at(&self, id: u32, seq: u64, payload: &[u8], txtime_ns: i64) -> Outcome {
+        match self.endpoints.existing(id)? {
+            Endpoint::Writer(writer) => writer.send_at(seq, payload, txtime_ns),
+            Endpoint::Reader(_) => fail(TB_EINVAL, format!("end point {id} is a reader")),
+        }
+    }
+
     #[inline]
     fn wait(&self, ids: &[u32], deadline: i64) -> Outcome<Waited> {
         if let [id] = *ids {

@@ -77,11 +77,17 @@ pub fn prepare(fd: i32, options: &Options) -> Outcome {
         };
         net::set_int(fd, level, name, ttl).or_else(|e| os("ttl", &e))?;
     }
-    if let Some(priority) = options.priority {
-        net::set_int(fd, libc::SOL_SOCKET, libc::SO_PRIORITY, priority).or_else(|e| {
-            let text = "priority: a value above 6 needs CAP_NET_ADMIN, or root (SO_PRIORITY)";
-            os(if priority > 6 { text } else { "priority" }, &e)
-        })?;
+    // The queue of messages with launch times drops what has none, such as answers to discovery questions.
+    match options.priority.filter(|_| options.launch.is_none()) {
+        Some(priority) => set_priority(fd, priority),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Sets the priority of the datagrams of a socket.
+pub fn set_priority(fd: i32, priority: i32) -> Outcome {
+    net::set_int(fd, libc::SOL_SOCKET, libc::SO_PRIORITY, priority).or_else(|e| {
+        let text = "priority: a value above 6 needs CAP_NET_ADMIN, or root (SO_PRIORITY)";
+        os(if priority > 6 { text } else { "priority" }, &e)
+    })
 }

@@ -1,7 +1,7 @@
 //! One writer of the driver: its readers, and the search for readers before matching.
 
 use std::io::{Error, ErrorKind};
-use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use crate::endpoint::{Common, lock};
 use crate::error::os;
 use crate::net::{self, Address};
 use crate::options::Options;
-use crate::socket::prepare;
+use crate::socket::{prepare, set_priority};
 use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, group, topic_key};
 
 /// Longest datagram in bytes whose header and payload are copied into one block. With 8 KiB, a copy and `sendto` still
@@ -31,6 +31,8 @@ pub struct Writer {
     pub refused: AtomicU64,
     /// Number of candidate ports that the writer asks at each peer.
     candidates: AtomicU32,
+    /// Priority of the messages with launch times, whose queue drops what has none; `None` = messages have no launch times.
+    launch_priority: Option<i32>,
 }
 
 /// Destinations of a writer's samples.
@@ -52,6 +54,8 @@ impl Writer {
     pub fn new(options: &Options, wanted: &Wanted, host: Host) -> Outcome<Arc<Writer>> {
         let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
         prepare(socket.as_raw_fd(), options)?;
+        let launch_priority =
+            options.launch.map(|deadline| launch(socket.as_raw_fd(), options, deadline)).transpose()?;
         let at = options.at(options.address, 0);
         net::bind(&socket, at).or_else(|e| os(format!("cannot bind {}", options.address), &e))?;
         let key = topic_key(options.domain, wanted.topic);
@@ -68,6 +72,7 @@ impl Writer {
             sent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             candidates: AtomicU32::new(FEWEST_CANDIDATES),
+            launch_priority,
         }))
     }
 
@@ -75,6 +80,27 @@ impl Writer {
     /// effort.
     #[inline]
     pub fn send(&self, seq: u64, payload: &[u8]) -> Outcome {
+        self.send_by(seq, payload, |fd, header, whole, to| match whole {
+            Some(datagram) => net::send_whole(fd, datagram, to),
+            None => net::send(fd, header, payload, to),
+        })
+    }
+
+    /// Sends one sample that is to leave at `txtime_ns`, ns of CLOCK_TAI.
+    pub fn send_at(&self, seq: u64, payload: &[u8], txtime_ns: i64) -> Outcome {
+        if self.launch_priority.is_none() {
+            return fail(TB_EINVAL, "the option `launch` is off, so that no message has a launch time");
+        }
+        self.send_by(seq, payload, |fd, header, _, to| net::send_at(fd, header, payload, to, txtime_ns))
+    }
+
+    /// Sends one sample to every matched reader by `send`, which gets the socket, the header, header and payload together if they are
+    /// short, and the destination if the socket is not connected.
+    #[inline]
+    fn send_by<S>(&self, seq: u64, payload: &[u8], send: S) -> Outcome
+    where
+        S: Fn(RawFd, &[u8], Option<&[u8]>, Option<&Address>) -> Result<(), Error>,
+    {
         let max = self.common.max_len;
         if payload.len() as u64 > max {
             return fail(TB_ETOOBIG, format!("{} B of payload; the end point was made for {max} B", payload.len()));
@@ -96,10 +122,7 @@ impl Writer {
             datagram[HEADER..].copy_from_slice(payload);
             &*datagram
         });
-        let send = |to: Option<&Address>| match whole {
-            Some(datagram) => net::send_whole(fd, datagram, to),
-            None => net::send(fd, &header, payload, to),
-        };
+        let send = |to: Option<&Address>| send(fd, &header, whole, to);
         if *connected {
             self.sent(send(None), || send(None))?;
         } else if let Some(group) = group {
@@ -145,6 +168,7 @@ impl Writer {
             targets.connected = false;
             let _ = net::connect(self.common.fd(), None);
         }
+        self.set_priority(0);
         net::hear_refusals(self.common.fd(), false);
         self.common.settled.store(false, Ordering::SeqCst);
     }
@@ -154,11 +178,20 @@ impl Writer {
     pub fn settle(&self) {
         let mut targets = lock(&self.targets);
         self.common.settled.store(true, Ordering::SeqCst);
+        self.set_priority(self.launch_priority.unwrap_or_default());
         // The kernel reports refused datagrams only from now on, because most of the asked ports refuse the questions.
         net::hear_refusals(self.common.fd(), true);
         // The socket is not connected to a group, because answers and goodbyes come from other addresses.
         if let ([(_, only)], None) = (targets.readers.as_slice(), &targets.group) {
             targets.connected = net::connect(self.common.fd(), Some(only)).is_ok();
+        }
+    }
+
+    /// Sets the priority of the following datagrams, if messages have launch times. Questions of the discovery have none, and must not
+    /// come into their queue. The priority was permitted when the writer was made.
+    fn set_priority(&self, priority: i32) {
+        if self.launch_priority.is_some() {
+            let _ = set_priority(self.common.fd(), priority);
         }
     }
 
@@ -202,7 +235,7 @@ impl Writer {
                 _ => {}
             }
         }
-        for gone in net::refused(self.common.fd()) {
+        for gone in net::errors(self.common.fd()).refused {
             self.lost(|_, at| at.get() == Some(gone));
         }
     }
@@ -247,6 +280,17 @@ impl Writer {
         self.common.drop_socket();
         true
     }
+}
+
+/// Gives the datagrams of a socket launch times. Returns the priority that they have as soon as the writer is matched.
+fn launch(fd: RawFd, options: &Options, deadline: bool) -> Outcome<i32> {
+    net::launch_times(fd, deadline)
+        .or_else(|e| os("launch: SO_TXTIME with CLOCK_TAI needs CAP_NET_ADMIN, or root", &e))?;
+    let priority = options.priority.unwrap_or_default();
+    // Whether the priority is permitted is known now.
+    set_priority(fd, priority)?;
+    set_priority(fd, 0)?;
+    Ok(priority)
 }
 
 /// Sends a datagram again as long as the send call returns the error of an earlier datagram, for example of a discovery

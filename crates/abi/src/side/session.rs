@@ -3,10 +3,10 @@
 use core::ffi::{CStr, c_int};
 use core::mem::MaybeUninit;
 
-use super::fail::Outcome;
+use super::fail::{Outcome, fail};
 use super::host::Host;
 use super::pair::Pair;
-use crate::tb_view;
+use crate::{TB_EUNSUPPORTED, tb_view};
 
 /// Largest number of readers in one call of `wait`, which is the number of bits in its result.
 pub const MAX_READERS: usize = u64::BITS as usize;
@@ -77,6 +77,15 @@ pub trait Session: Sized + Send + Sync + 'static {
     /// `TB_EWOULDBLOCK` and `TB_ETIMEDOUT`, with a static text, report back-pressure of the middleware; `TB_ETOOBIG`
     /// reports a payload over the end point's maximum.
     fn send(&self, ep: u32, seq: u64, payload: &[u8], batch: bool) -> Outcome;
+
+    /// Sends one sample that is to leave at `txtime_ns`, in ns of `CLOCK_TAI`. Only drivers with the capability `txtime` have
+    /// this function.
+    ///
+    /// # Errors
+    /// Those of [`Session::send`].
+    fn send_at(&self, _ep: u32, _seq: u64, _payload: &[u8], _txtime_ns: i64) -> Outcome {
+        fail(TB_EUNSUPPORTED, "the driver cannot send a message at a given time")
+    }
 
     /// Blocks until one of 1 to [`MAX_READERS`] readers has a sample, or until `wake` is called.
     ///

@@ -117,25 +117,22 @@ unsafe extern "C" fn wait_matched<S: Session>(s: *mut c_void, ep: u32, peers: u3
     code(unsafe { session::<S>(s) }.and_then(|s| s.wait_matched(ep, peers, deadline_ns)))
 }
 
-/// Reads from the options of a `send` call whether the message may wait in a batch.
+/// Reads the options of a `send` call: when the message is to leave (0: at once), and whether it may wait in a batch.
 ///
 /// # Safety
 /// `opt` is null or points to options with `size` readable bytes.
 #[inline]
-unsafe fn batch(opt: *const tb_send) -> Outcome<bool> {
+unsafe fn options(opt: *const tb_send) -> Outcome<(i64, bool)> {
     if opt.is_null() {
-        return Ok(false);
+        return Ok((0, false));
     }
     // SAFETY: every version of the ABI begins `tb_send` with its size.
     if (unsafe { (*opt).size } as usize) < size_of::<tb_send>() {
         return fail(TB_EINVAL, "the options of send are too short for ABI 1.0");
     }
     // SAFETY: the whole struct is readable, which was checked above.
-    match unsafe { *opt } {
-        tb_send { txtime_ns: 0, flags, .. } => Ok(flags & TB_SEND_BATCH != 0),
-        // A driver that gets the capability will need the launch time in `Session::send`.
-        _ => fail(TB_EUNSUPPORTED, "the driver cannot send a message at a given time"),
-    }
+    let tb_send { txtime_ns, flags, .. } = unsafe { *opt };
+    Ok((txtime_ns, flags & TB_SEND_BATCH != 0))
 }
 
 unsafe extern "C" fn send<S: Session>(
@@ -152,8 +149,11 @@ unsafe extern "C" fn send<S: Session>(
             return Err(too_big(len, S::MAX_PAYLOAD_BYTES));
         }
         // SAFETY: by the rules of the ABI `s` is open, `data` points to `len` bytes, and `opt` is null or valid.
-        let (s, payload, batch) = unsafe { (session::<S>(s)?, many("data", data, len as usize)?, batch(opt)?) };
-        s.send(ep, seq, payload, batch)
+        let (s, payload, options) = unsafe { (session::<S>(s)?, many("data", data, len as usize)?, options(opt)?) };
+        match options {
+            (0, batch) => s.send(ep, seq, payload, batch),
+            (txtime_ns, _) => s.send_at(ep, seq, payload, txtime_ns),
+        }
     })())
 }
 

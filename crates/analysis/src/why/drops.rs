@@ -2,7 +2,9 @@
 //! datagrams at an end, from the counters that its agent read.
 
 use std::collections::BTreeMap;
-use tailbound_model::{Counter, CounterMove, CounterSeries, PacketHop, Packets, Switches, counter_of, is_unread};
+use tailbound_model::{
+    Counter, CounterMove, CounterSeries, LaunchRefusal, PacketHop, Packets, StreamFact, Switches, counter_of, is_unread,
+};
 
 /// A datagram that was dropped this long after its message was due was counted with the message, ns. Drops follow the
 /// send call at once; the time also covers the wait for that call.
@@ -21,6 +23,8 @@ pub(crate) enum Reason {
     Dropped { device: String, why: String },
     /// This counter moved when the message was lost, of this interface (empty: of no interface).
     Counted(Counter, String),
+    /// The kernel of the ping refused the launch time of the message.
+    Launch(LaunchRefusal),
 }
 
 /// Drops that were seen or counted, for each end.
@@ -30,6 +34,8 @@ pub(crate) struct Drops {
     counted: BTreeMap<&'static str, Vec<Counted>>,
     /// Drops of messages that an end sent, by the number of the slot: their times and reasons.
     seen: BTreeMap<(&'static str, u64), Vec<(i64, Reason)>>,
+    /// Slots of the ping whose launch times its kernel refused.
+    launches: BTreeMap<u64, LaunchRefusal>,
 }
 
 /// A time span in which a counter moved.
@@ -57,12 +63,24 @@ impl Drops {
             series.flat_map(|c| c.moves.iter().map(move |m| counted(c, m))).collect()
         };
         let counted = ["ping", "pong"].into_iter().map(|end| (end, spans(end))).collect();
-        let mut drops = Drops { counted, seen: BTreeMap::new() };
+        let mut drops = Drops { counted, ..Drops::default() };
         for end in ["ping", "pong"] {
             let of_end = seen.iter().filter(|s| s.ends.iter().any(|e| e == end));
             of_end.filter_map(|s| s.packets.as_ref()).for_each(|packets| drops.add(end, packets));
         }
         drops
+    }
+
+    /// Adds the launch times that the kernel of the ping refused.
+    pub fn with_launches(mut self, stream: Option<&StreamFact>) -> Drops {
+        let refused = stream.map_or(&[][..], |stream| &stream.refused);
+        self.launches = refused.iter().map(|refused| (refused.slot, refused.why)).collect();
+        self
+    }
+
+    /// The reason if the kernel of the ping refused the launch time of this slot.
+    pub fn refused(&self, slot: u64) -> Option<Reason> {
+        self.launches.get(&slot).map(|why| Reason::Launch(*why))
     }
 
     fn add(&mut self, end: &'static str, packets: &Packets) {
@@ -76,6 +94,9 @@ impl Drops {
     /// The reason why the message of a slot was lost, which `sender` sent to `receiver` and which was due at this time.
     /// The last time counts if the message was sent several times.
     pub fn of_message(&self, slot: u64, (sender, receiver): (&'static str, &str), due_ns: i64) -> Option<Reason> {
+        if let (true, Some(reason)) = (sender == "ping", self.refused(slot)) {
+            return Some(reason);
+        }
         let seen = self.seen.get(&(sender, slot)).into_iter().flatten().filter(|(at_ns, _)| *at_ns >= due_ns);
         let last = seen.max_by_key(|(at_ns, _)| *at_ns).map(|(_, reason)| reason.clone());
         last.or_else(|| self.explain((receiver, &OF_RECEIVER), due_ns))
@@ -112,6 +133,12 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
         Reason::Dropped { device, why } => {
             format!("the kernel dropped the datagram at the device `{device}` ({why})")
         }
+        Reason::Launch(LaunchRefusal::Invalid) => {
+            "the kernel of the ping end refused the launch time, which had passed when the message reached the queue (etf)".into()
+        }
+        Reason::Launch(LaunchRefusal::Missed) => {
+            "the launch time passed while the message waited in the queue of the ping end (etf)".into()
+        }
         Reason::Counted(Counter::ReassemblyFailures, _) => {
             format!("the kernel of the {end} end discarded fragments of datagrams that stayed incomplete")
         }
@@ -134,7 +161,7 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{HopPlace, PacketDevice};
+    use tailbound_model::{HopPlace, PacketDevice, RefusedLaunch};
 
     /// Counters of an end, each of which moved between these times (ms).
     fn at(end: &str, counters: &[(Counter, &str, i64, i64)]) -> Switches {
@@ -157,6 +184,20 @@ mod tests {
         assert_eq!([90_000_000, 150_000_000].map(|due| of(out, due)), [full.clone(), full]);
         assert_eq!([70_000_000, 151_000_000].map(|due| of(out, due)), [None, None]);
         assert_eq!(of(("pong", "ping"), 120_000_000), None);
+    }
+
+    #[test]
+    fn a_refused_launch_time_is_the_reason_before_all_others() {
+        let refused = RefusedLaunch { slot: 4, why: LaunchRefusal::Missed };
+        let stream = StreamFact { refused: vec![refused], ..StreamFact::default() };
+        let full = at("pong", &[(Counter::SocketBufferDrops, "", 100, 150)]);
+        let drops = Drops::of(&[full]).with_launches(Some(&stream));
+        let reason = |slot, ends| drops.of_message(slot, ends, 120_000_000).map(|reason| words(&reason, "pong"));
+        let missed = "the launch time passed while the message waited in the queue of the ping end (etf)";
+        assert_eq!(reason(4, ("ping", "pong")).as_deref(), Some(missed));
+        assert_eq!(drops.refused(4), Some(Reason::Launch(LaunchRefusal::Missed)));
+        assert!(reason(5, ("ping", "pong")).is_some_and(|text| text.contains("receive buffer")));
+        assert_eq!((reason(4, ("pong", "ping")), drops.refused(5)), (None, None));
     }
 
     #[test]

@@ -188,7 +188,10 @@ fn facts_of(
             let messages = BTreeMap::new();
             let view =
                 View::of(&Lines::middle(&pong, host_clock.as_ref()), seen.as_deref().unwrap_or_default(), &messages);
-            stamps::read(record, trial, &wanted, pong.is_followed(), &Drops::of(&view.seen))?
+            let stream =
+                record.manifest.trials.iter().find(|done| done.id == trial).and_then(|done| done.stream.as_ref());
+            let drops = Drops::of(&view.seen).with_launches(stream);
+            stamps::read(record, trial, &wanted, pong.is_followed(), &drops)?
         }
     };
     let recorded = seen.as_deref().unwrap_or_default();

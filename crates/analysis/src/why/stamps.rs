@@ -104,7 +104,7 @@ impl Lost {
         let slot = batch.seq.get(i).map_or(u64::MAX, |seq| counter_of(*seq));
         let reason = |sender, receiver| drops.of_message(slot, (sender, receiver), due_ns?);
         let at = match () {
-            () if batch.outcome[i] == Outcome::NotSent as u8 => (LossPlace::NeverSent, None),
+            () if batch.outcome[i] == Outcome::NotSent as u8 => (LossPlace::NeverSent, drops.refused(slot)),
             () if time(&batch.echo_in_ns).is_none() => (LossPlace::OnTheWayOut, reason("ping", "pong")),
             () if time(&batch.echo_end_ns).is_none() => (LossPlace::AtThePong, None),
             () => (LossPlace::OnTheWayBack, reason("pong", "ping")),

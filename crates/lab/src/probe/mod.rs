@@ -10,23 +10,24 @@ mod side;
 
 use crate::datagram_socket;
 use crate::error::LabError;
-use crate::gates;
 use crate::netns::{NetNs, run_in};
 use crate::site::{Site, unexpected};
 use crate::spec::LabSpec;
+use crate::{gates, launch};
 use exchange::Exchange;
 use probe_socket::ProbeSocket;
 pub(crate) use side::Side;
 use std::io;
 use std::net::SocketAddr;
-use tailbound_model::{Answer, Ask, DeviceAnswer, GatesFact, PathEnd, PathFacts};
+use tailbound_model::{Answer, Ask, DeviceAnswer, GatesFact, LaunchQueueFact, PathEnd, PathFacts};
 
 pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
     let mut sockets = Vec::new();
     for (i, side) in sides.iter().enumerate() {
         let end = spec.name(i);
-        facts.ends.push(PathEnd { gates: gates_of(side, end).await?, ..facts_of(side, end)? });
+        let (gates, launch) = (gates_of(side, end).await?, launch_of(side, end).await?);
+        facts.ends.push(PathEnd { gates, launch, ..facts_of(side, end)? });
         let opened = open(side).await;
         sockets.push(opened.map_err(|e| LabError::read(format!("opening a socket on {}", side.net.address), end, e))?);
     }
@@ -103,6 +104,13 @@ async fn gates_of(side: &Side, end: &str) -> Result<Option<GatesFact>, LabError>
     }
 }
 
+/// Reads the queue with launch times of an end during the path check.
+async fn launch_of(side: &Side, end: &str) -> Result<Option<LaunchQueueFact>, LabError> {
+    let (Some(name), Site::Here(netns)) = (&side.launching, &side.site) else { return Ok(None) };
+    let read = launch::read(netns, name.clone()).await;
+    read.map_err(|error| LabError::read(format!("reading the launch times of {name}"), end, error))
+}
+
 /// Reads the facts of an end's interface again during the path check.
 fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
     let name = &side.net.interface;
@@ -129,6 +137,7 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         attached: None,
         vlan: interface.vlan,
         gates: None,
+        launch: None,
         interface: interface.name,
     })
 }

@@ -99,6 +99,9 @@ pub struct PathEnd {
     /// The gates of the interface, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<crate::GatesFact>,
+    /// The queue of the interface for messages with launch times, as the kernel reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<crate::LaunchQueueFact>,
     /// Facts about the device behind the interface, read on the machine that has the device: `queues.rx`, `queues.tx`,
     /// `virtio.features`, `interrupt.NUMBER`. Empty if there is no device or the device cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -34,12 +34,31 @@ pub struct GatesSpec {
 pub enum GatesBy {
     /// The queue discipline `taprio` of the kernel, by a timer.
     Software,
+    /// The queue discipline `taprio` gives each frame a launch time within its window (txtime-assist), at which the queue discipline
+    /// `etf` sends it.
+    Assist {
+        /// Time before the launch time at which a frame is given to the device.
+        ahead: Nanos,
+    },
+}
+
+impl GatesBy {
+    /// Time from which on a frame can be launched, counted from its arrival in the queue; zero without launch times.
+    pub fn delay(&self) -> Nanos {
+        /// Time in which a frame gets from `taprio` to `etf`, with a late wake-up.
+        const REACHES_THE_QUEUE: i64 = 200_000;
+        match self {
+            GatesBy::Software => Nanos(0),
+            GatesBy::Assist { ahead } => Nanos(ahead.0 + REACHES_THE_QUEUE),
+        }
+    }
 }
 
 impl fmt::Display for GatesBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GatesBy::Software => f.write_str("software"),
+            GatesBy::Assist { ahead } => write!(f, "assist {ahead} ahead"),
         }
     }
 }
@@ -119,6 +138,20 @@ pub struct GatesFact {
     pub within_ns: i64,
     /// Number of bytes that the kernel adds to each frame when it computes how long the wire is used (size table).
     pub overhead_bytes: i32,
+    /// Flags of `taprio` (TCA_TAPRIO_ATTR_FLAGS): 0 = a timer opens and closes the gates, 1 = frames have launch times
+    /// (txtime-assist).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flags: u32,
+    /// Time after its arrival in the queue at which a frame is launched at the earliest, ns; 0 without launch times.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub delay_ns: u32,
+    /// Time before its launch time at which a frame is given to the device, ns; 0 without launch times.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub launch_ahead_ns: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]

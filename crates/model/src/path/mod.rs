@@ -3,6 +3,7 @@
 
 mod discovery;
 mod gates;
+mod launch;
 mod node;
 mod proof;
 mod spec;
@@ -10,6 +11,7 @@ mod vlan;
 
 pub use discovery::{Discovery, DiscoveryFacts};
 pub use gates::*;
+pub use launch::LaunchQueueFact;
 pub use node::*;
 pub use proof::*;
 pub use spec::{ExistingEnd, PathSpec, SwitchPorts, XdpMode};

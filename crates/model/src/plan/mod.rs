@@ -5,6 +5,7 @@ mod flow;
 mod load;
 mod middleware;
 mod receive;
+mod stream;
 mod trial;
 mod until;
 
@@ -13,5 +14,6 @@ pub use flow::*;
 pub use load::{LoadDone, LoadKind, LoadPart, LoadSpec, LoadStart, Participant, TopicLoad, UdpStream};
 pub use middleware::MiddlewareSettings;
 pub use receive::ReceiveMode;
+pub use stream::*;
 pub use trial::*;
 pub use until::{UntilCondition, UntilTerm};

@@ -66,6 +66,9 @@ pub struct TrialSpec {
     pub payload: ByteSize,
     /// Rate at which slots (scheduled messages) are due.
     pub rate: Rate,
+    /// Times of CLOCK_TAI at which the messages of the ping are due; `None` = the first one is due when the trial begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<crate::StreamSpec>,
     /// The driver of both ends; if `pong_driver` is given, the driver of the ping end only.
     pub driver: DriverSpec,
     /// The driver of the pong end, if it differs from the ping end's driver.

@@ -17,6 +17,7 @@ mod frame;
 mod gates;
 mod guests;
 mod host_settings;
+mod launch;
 mod loads;
 mod loops;
 mod nodes;
@@ -79,6 +80,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         against::section(report),
         figures::sections(report),
         gates::section(report),
+        launch::section(report),
         loops::section(report),
         patterns::section(report),
         bins::section(report),
@@ -139,6 +141,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ("worst", "Worst"),
         ("loop", "Loop"),
         ("gates", "Gates"),
+        ("launch", "Launch times"),
         ("patterns", "Patterns"),
         ("bins", "Bins"),
         ("conditions", "Conditions"),
@@ -164,6 +167,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "gates" => gates::is_there(report),
+        "launch" => launch::is_there(report),
         "loop" => loops::is_there(report),
         "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
         "chosen" => range::is_there(report),

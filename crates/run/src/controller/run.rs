@@ -156,6 +156,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         nodes: Vec::new(),
         ports: Vec::new(),
         guests: Vec::new(),
+        stream: None,
     };
     Manifest {
         functional_only: cpu_plan::functional_only(plan, allowed),

@@ -91,6 +91,8 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         late_above_ns: context.plan.report.late_above.map(|limit| limit.0),
         tool: None,
         streams: Vec::new(),
+        // The schedule of the ping's gates, as the kernel reported it.
+        stream_base_ns: lab.path.ends.first().and_then(|ping| ping.gates.as_ref()).map_or(0, |gates| gates.base_ns),
         spec: if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() },
     }
 }

@@ -204,6 +204,9 @@ fn store_rows(
         result.sent = stored.sent;
         result.answered = stored.answered;
     }
+    if let Some(stream) = done.and_then(|done| done.stream.as_ref()) {
+        record.manifest.trial_mut(part.order.trial).stream = Some(stream.clone());
+    }
     let end = record.manifest.trial_mut(part.order.trial).ends.entry(role.word().into()).or_default();
     end.clock_width_ns = stored.clock_width_ns;
     if let Some(done) = done {

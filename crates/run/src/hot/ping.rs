@@ -55,6 +55,8 @@ pub struct Ping<C, H = NoHook> {
     pub slots: u64,
     /// Number of slots of the warm-up, which are part of the slots of the trial.
     pub warm_up: u64,
+    /// Time from the due time of a slot to its launch time (CLOCK_TAI), ns; 0 = messages have no launch time.
+    launch_after_ns: AtomicI64,
     /// Timeout for answers, ns. Stop-and-wait gives up on an answer after this time; the open loop waits for twice this
     /// time after the last slot.
     pub timeout_ns: i64,
@@ -93,8 +95,27 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         (slots, warm_up): (u64, u64),
         timeout_ns: i64,
     ) -> Self {
-        let progress = Progress::default();
-        Ping { clock, hook, writer, cells, header, payload, pace, slots, warm_up, timeout_ns, progress }
+        let (progress, launch_after_ns) = (Progress::default(), AtomicI64::new(0));
+        Ping {
+            clock,
+            hook,
+            writer,
+            cells,
+            header,
+            payload,
+            pace,
+            slots,
+            warm_up,
+            launch_after_ns,
+            timeout_ns,
+            progress,
+        }
+    }
+
+    /// From now on, each message of the open loop leaves this time after the due time of its slot: launch time (CLOCK_TAI) minus due
+    /// time (monotonic), ns.
+    pub fn launch(&self, after_ns: i64) {
+        self.launch_after_ns.store(after_ns, Relaxed);
     }
 
     /// Runs the whole trial on the calling thread; other threads take the answers. Returns the number of slots
@@ -119,7 +140,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 }
                 let now = between.until(self.clock.now(), t0_ns);
                 if let Some(cell) = self.cells.get(0) {
-                    self.send_slot(0, cell, now);
+                    self.send_slot(0, cell, now, 0);
                 }
                 self.watch(each_second, between);
                 self.progress.turn.load(Acquire).min(self.slots)
@@ -145,6 +166,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         between: &mut B,
     ) -> u64 {
         let last_slot = self.slots - 1;
+        let launch_after_ns = self.launch_after_ns.load(Relaxed);
         let mut now = self.clock.now();
         let mut next_second = now;
         for slot in 0..=last_slot {
@@ -166,21 +188,25 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 self.progress.not_sent.fetch_add(1, Relaxed);
                 continue;
             }
-            now = self.send_slot(slot, cell, now);
+            let launch_ns = if launch_after_ns == 0 { 0 } else { due + launch_after_ns };
+            now = self.send_slot(slot, cell, now, launch_ns);
         }
         self.slots
     }
 
-    /// Sends one slot. Returns the time at which the send call ended, ns.
+    /// Sends one slot, which leaves at `launch_ns` of CLOCK_TAI (0: at once). Returns the time at which the send call ended, ns.
     #[inline]
-    fn send_slot(&self, slot: u64, cell: &SenderCell, wake_ns: i64) -> i64 {
+    fn send_slot(&self, slot: u64, cell: &SenderCell, wake_ns: i64, launch_ns: i64) -> i64 {
         self.hook.slot(slot);
         cell.wake_ns.store(wake_ns, Relaxed);
         let begin = self.clock.now();
         // Before the call: the answer may be taken by another thread before `send` returns.
         cell.send_begin_ns.store(begin, Release);
         self.progress.turn_sent_ns.store(begin, Relaxed);
-        let sent = self.writer.send(slot, &self.payload);
+        let sent = match launch_ns {
+            0 => self.writer.send(slot, &self.payload),
+            _ => self.writer.send_at(slot, &self.payload, launch_ns),
+        };
         let end = self.clock.now();
         if let Err(code) = sent {
             cell.flags.fetch_or(CELL_SEND_FAILED, Relaxed);
@@ -264,7 +290,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
             return;
         }
         match self.cells.get(next).filter(|_| self.has_room(next)) {
-            Some(cell) => drop(self.send_slot(next, cell, now)),
+            Some(cell) => drop(self.send_slot(next, cell, now, 0)),
             None => {
                 self.header.dropped.store(1, Relaxed);
                 p.finished.store(true, Release);

@@ -27,6 +27,12 @@ impl Port {
         self.hot.send_with(self.ep, seq, payload, 0, true)
     }
 
+    /// Sends one sample through this writer, which leaves at `launch_ns` of CLOCK_TAI.
+    #[inline]
+    pub fn send_at(&self, seq: u64, payload: &[u8], launch_ns: i64) -> Result<(), Code> {
+        self.hot.send_with(self.ep, seq, payload, launch_ns, false)
+    }
+
     /// Functions of the driver session that the hot loops call.
     #[inline]
     pub fn hot(&self) -> &'static Hot {

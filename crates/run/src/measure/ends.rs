@@ -2,6 +2,7 @@
 
 use super::driver_report::{json, qos, reason};
 use super::prepare::open_failed;
+use super::stream::Stream;
 use super::{SESSION, Stop};
 use crate::end_plan::EndPlan;
 use crate::hot::*;
@@ -148,6 +149,12 @@ impl<C: Clock> Ends<C> {
         self.all().find(|e| e.open().role == role).map(|e| e.open().session)
     }
 
+    /// The session and the writer of the end with this role.
+    pub fn writer(&self, role: Role) -> Option<(&'static Session, Endpoint)> {
+        let end = self.all().map(AnyEnd::open).find(|end| end.role == role)?;
+        Some((end.session, end.writer?))
+    }
+
     /// Clock of the receiving end, if the driver scripts a clock for that end; `None` = the driver provides no such
     /// clock, or no end of this process receives.
     pub fn far_clock(&self) -> Option<tb_clock> {
@@ -206,7 +213,7 @@ impl<C: Clock> Ends<C> {
     }
 
     /// Runs the sending end on the calling thread. `each_second` is called about once a second of a scripted clock.
-    pub fn run_sender(&self, spec: &TrialSpec, t0_ns: i64, each_second: &mut dyn FnMut()) {
+    pub fn run_sender(&self, spec: &TrialSpec, (t0_ns, stream): (i64, Option<&Stream>), each_second: &mut dyn FnMut()) {
         if let Some(end) = &self.publisher {
             end.sink.run_flow(t0_ns, spec.measure.timeout().0, || {
                 if let Some(writer) = end.writer.filter(|_| end.sink.pace.batching) {
@@ -216,6 +223,10 @@ impl<C: Clock> Ends<C> {
             });
         }
         if let Some(end) = &self.ping {
+            let t0_ns = stream.map_or(t0_ns, |stream| stream.t0_ns);
+            if let Some(after_ns) = stream.and_then(|stream| stream.launch_after_ns) {
+                end.sink.launch(after_ns);
+            }
             let scheduled = match spec.measure.receive() {
                 ReceiveMode::Executor => {
                     let mut served: Vec<(Port, &dyn Serve)> = vec![end.served()];
@@ -576,6 +587,7 @@ impl<S: Sink> End<S> {
                 .and_then(|ep| json(self.session, ep, "flow")),
             stats: self.writer.or(self.reader).and_then(|ep| json(self.session, ep, "stats")),
             clock: Vec::new(),
+            stream: None,
         }
     }
 }

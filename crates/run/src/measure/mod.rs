@@ -8,6 +8,7 @@ mod driver_report;
 mod ends;
 mod flow_ends;
 mod prepare;
+mod stream;
 mod threads;
 mod topic_loads;
 
@@ -15,16 +16,18 @@ use crate::connection::Connection;
 use crate::end_plan::{DriverSource, EndPlan, with_driver_list};
 use crate::hot::{Clock, Machine, Scripted, thread_id};
 use crate::thread_policy;
+use driver_report::json;
 use ends::Ends;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use stream::Stream;
 use tailbound_driver::{Driver, Endpoint, LoadError, Session, Silent};
 use tailbound_host as host;
 use tailbound_model::*;
-use tailbound_wire::{Done, Failed, Message, Order, Prepared};
+use tailbound_wire::{Done, Failed, Message, Order, Prepared, Role};
 use topic_loads::TopicLoads;
 
 /// Runs the ends of one trial. `socket` is connected to the supervisor. Returns the exit code of the process.
@@ -130,10 +133,11 @@ impl Trial<'_> {
         }
         let mut loads = TopicLoads::start(self.order, &self.plans, |role| ends.session(role))?;
         let (table, unmatched) = self.report_prepared::<C>(&ends, ready)?;
-        let readings = self.measure(clock, &ends, &mut loads, unmatched)?;
+        let mut stream = None;
+        let readings = self.measure(clock, &ends, (&mut loads, &mut stream), unmatched)?;
         let loads = loads.end();
         ends.stop();
-        self.report_done(&ends, table, loads, &readings)?;
+        self.report_done(&ends, table, loads, (&readings, stream))?;
         wait_for(self.connection, &Message::Finish)?;
         ends.close();
         self.connection.send(Message::Finished)?;
@@ -182,7 +186,7 @@ impl Trial<'_> {
         &mut self,
         clock: C,
         ends: &Ends<C>,
-        loads: &mut TopicLoads,
+        (loads, stream): (&mut TopicLoads, &mut Option<Stream>),
         unmatched: bool,
     ) -> Result<ScriptedReadings, Stop> {
         let mut readings = ScriptedReadings::default();
@@ -215,7 +219,8 @@ impl Trial<'_> {
         if ends.has_sender() {
             // Time for the start message to reach the other end, and for this thread to fall asleep once.
             let t0 = at.unwrap_or_else(|| clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 });
-            ends.run_sender(&self.order.spec, t0, &mut reading);
+            *stream = stream::begin(self.order, t0);
+            ends.run_sender(&self.order.spec, (t0, stream.as_ref()), &mut reading);
         } else if self.order.spec.measure.flow().is_some() {
             ends.await_messages(wait_for_end(self.connection)?);
         } else if self.order.spec.measure.receive() == ReceiveMode::Executor {
@@ -237,13 +242,17 @@ impl Trial<'_> {
         ends: &Ends<C>,
         mut table: ThreadTable,
         loads: Vec<LoadDone>,
-        readings: &ScriptedReadings,
+        (readings, stream): (&ScriptedReadings, Option<Stream>),
     ) -> Result<(), Stop> {
         let (order, driver) = (self.order, self.driver);
         let after = threads::table(order, driver.description())?;
         (table.after, table.after_ns) = (after.before, after.before_ns);
         let mut warnings = threads::differences(order, driver.name(), &table.after);
         let (mut done, log) = ends.results(order, &mut warnings);
+        if let (Some(stream), Some(end)) = (stream, done.iter_mut().find(|end| end.name == Role::Ping.word())) {
+            let launches = ends.writer(Role::Ping).and_then(|(session, writer)| json(session, writer, "launch"));
+            end.stream = Some(stream.end(order, launches.as_ref(), &mut warnings));
+        }
         let has_far = ends.far_clock().is_some() && !readings.far.is_empty();
         for end in &mut done {
             let far = has_far && order.ends.iter().any(|e| e.role.receives() && e.role.word() == end.name);

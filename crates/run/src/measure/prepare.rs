@@ -105,6 +105,11 @@ pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed>
     if let Some(problem) = order.spec.payload_problem(driver.name(), description.limits.max_payload_bytes) {
         return Err(Failed::new("payload", ExitCode::BadInput, problem.what, problem.remedy));
     }
+    let launches = order.spec.stream.is_some_and(|stream| stream.launch.is_some());
+    if launches && order.ends.iter().any(|end| end.role == tailbound_wire::Role::Ping) && !description.has("txtime") {
+        let text = format!("driver {} sends no message at a given time, so that `launch` has no effect", driver.name());
+        return Err(Failed::new("launch", ExitCode::BadInput, text, "name the driver `udp`, or remove `launch`"));
+    }
     let mode = driver_mode(order.spec.measure.receive());
     if !description.receives(mode) {
         let has: Vec<_> = description.receive_modes.iter().map(|m| m.name()).collect();
@@ -188,6 +193,7 @@ mod tests {
             late_above_ns: None,
             tool: None,
             streams: Vec::new(),
+            stream_base_ns: 0,
         }
     }
 
@@ -231,6 +237,20 @@ mod tests {
         assert_eq!(refused.problem.code, "payload");
         assert_eq!(refused.problem.what, "a message of 17 MiB is beyond the limit of driver null, 16777216 B");
         assert_eq!(refused.problem.remedy, "send messages of at most 16777216 B");
+    }
+
+    #[test]
+    fn launch_times_need_a_driver_that_has_them() {
+        let null = Driver::linked("null", tailbound_driver_null::table()).unwrap();
+        let study = "measure: { ping-pong: { slots: 200 } }\ndriver: { udp: { priority: 3 } }\npath: veth\nplace: netns\n\
+                     stream: { launch: { lead: 5 ms } }\n";
+        assert_eq!(check_limits(&order(study, &[Role::Pong]), &null), Ok(()));
+        let refused = check_limits(&order(study, &[Role::Ping]), &null).expect_err("an error");
+        assert_eq!(
+            refused.problem.what,
+            "driver null sends no message at a given time, so that `launch` has no effect"
+        );
+        assert_eq!(refused.problem.remedy, "name the driver `udp`, or remove `launch`");
     }
 
     fn driver_error(code: Code, text: &str) -> DriverError {

@@ -24,11 +24,22 @@ pub(crate) struct GatesKeys {
 }
 
 /// What opens and closes the gates of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum GatesByChoice {
     /// The queue discipline `taprio` of the kernel, by a timer.
     Software,
+    /// The queue discipline `taprio` gives each frame a launch time within its window (txtime-assist), at which the queue discipline
+    /// `etf` sends it. Without a network card that launches frames, they leave up to `ahead` too early.
+    Assist(AssistKeys),
+}
+
+/// Launch times of frames by `taprio`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AssistKeys {
+    /// Time before its launch time at which a frame is given to the device (`delta` of tc-etf(8)). Default: 300 us.
+    pub ahead: Option<At<Duration>>,
 }
 
 /// A traffic class of an interface.

@@ -3,7 +3,7 @@
 use super::{
     AttributionKey, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys, LoadKeys,
     MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size,
-    VlanChoice, Word,
+    StreamKeys, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -27,6 +27,9 @@ pub(crate) struct StudyFile {
     /// arrived. For throughput, `max` means as fast as the driver accepts messages. Default: `1 kHz`; for throughput,
     /// `max`.
     pub rate: Option<At<Frequency>>,
+    /// Times of the clock of the gates (CLOCK_TAI) at which the messages of the ping are due, and launch times. Default: the
+    /// first message is due when the trial begins.
+    pub stream: Option<At<StreamKeys>>,
     /// Driver of both ends. The driver must be given here, as a factor, or for each end.
     pub driver: Option<At<DriverChoice>>,
     /// QoS policies, if the driver supports them. An absent policy has the driver's default for this measurement.

@@ -1,7 +1,8 @@
 //! Resolves the keys of the gates of an interface.
 
+use super::stream::USUAL_AHEAD;
 use crate::error::{Fault, advice};
-use crate::format::{GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys};
+use crate::format::{AssistKeys, GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys};
 use crate::read::At;
 use std::collections::BTreeSet;
 use tailbound_model::{GateClass, GateEntry, GatesBy, GatesSpec, MOST_CLASSES, Nanos, SOCKET_PRIORITIES};
@@ -16,8 +17,9 @@ const MOST_QUEUES: u16 = 16;
 
 /// Resolves the keys of the gates of an interface.
 pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
-    let by = match keys.value.by {
+    let by = match &keys.value.by {
         None | Some(GatesByChoice::Software) => GatesBy::Software,
+        Some(GatesByChoice::Assist(keys)) => assist(keys)?,
     };
     let classes = classes(&keys.value.classes)?;
     let given = &keys.value.entries;
@@ -47,6 +49,17 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
     });
     let base = base.transpose()?.unwrap_or_default();
     Ok(GatesSpec { by, classes, entries, cycle: cycle.transpose()?, base })
+}
+
+fn assist(keys: &AssistKeys) -> Result<GatesBy, Fault> {
+    let Some(ahead) = &keys.ahead else { return Ok(GatesBy::Assist { ahead: USUAL_AHEAD }) };
+    match ahead.value.0 {
+        time if time < Nanos::from_secs(1) => Ok(GatesBy::Assist { ahead: time }),
+        time => {
+            let reason = format!("frames cannot be given to the device {time} before their launch time");
+            Err(Fault::new(ahead.at, reason).help("write less than 1 s"))
+        }
+    }
 }
 
 fn classes(given: &At<Vec<GateClassKeys>>) -> Result<Vec<GateClass>, Fault> {

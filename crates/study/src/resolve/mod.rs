@@ -17,6 +17,7 @@ mod loads;
 mod pod;
 mod qos;
 mod scheduling;
+mod stream;
 mod vlan;
 mod vm;
 
@@ -38,6 +39,7 @@ pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;
 pub(crate) use scheduling::scheduling;
+use stream::stream;
 pub(crate) use vlan::vlan;
 
 /// Largest payload in bytes: a DDS sequence and a socket buffer both count in 31 bits.
@@ -54,6 +56,7 @@ pub(crate) struct Places {
     pub rate: Pos,
     pub path: Pos,
     pub vlan: Pos,
+    pub stream: Pos,
     pub discovery: Pos,
     pub measure: Pos,
     pub arrangement: Pos,
@@ -113,6 +116,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         rate: file.rate.as_ref().map_or(file.measure.at, |r| r.at),
         path: path.at,
         vlan: file.vlan.as_ref().map_or(path.at, |v| v.at),
+        stream: file.stream.as_ref().map_or(file.measure.at, |s| s.at),
         discovery: file.discovery.as_ref().map_or(driver.at, |d| d.at),
         measure: file.measure.at,
         arrangement: file.arrangement.as_ref().map_or(file.measure.at, |a| a.at),
@@ -129,6 +133,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         measure,
         payload,
         rate,
+        stream: file.stream.as_ref().map(|keys| stream(keys, rate, &spec_driver)).transpose()?,
         pong_driver: pong_driver
             .map(|choice| driver::driver(choice, context))
             .transpose()?

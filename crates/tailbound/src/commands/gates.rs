@@ -9,8 +9,11 @@ use crate::output::outln;
 use std::io::Read;
 use std::path::Path;
 use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, check, predict, schedules};
+use tailbound_host::clock::{read_offset_with, realtime_ns, tai_ns};
 use tailbound_model::{ExitCode, Nanos, Severity, TrialSpec, Warning};
 
+/// The difference between CLOCK_TAI and CLOCK_REALTIME consists of whole seconds.
+const HALF_A_SECOND_NS: i64 = 500_000_000;
 /// Path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
@@ -91,12 +94,12 @@ fn of_study(args: &GatesPredict, file: &str) -> Result<Vec<Configured>, Failure>
 
 fn check_study(args: &GatesCheck) -> CommandResult {
     let plan = run::load(&args.study, &args.settings, false)?;
-    let has_gates = |spec: &TrialSpec| spec.ping.gates.is_some() || spec.pong.gates.is_some();
+    let has_gates = |spec: &TrialSpec| spec.ping.gates.is_some() || spec.pong.gates.is_some() || spec.stream.is_some();
     if !plan.conditions.iter().any(|condition| has_gates(&condition.spec)) {
-        let what = format!("{}: no end of the study has gates", args.study.display());
-        return Err(Failure::bad_input(what).help("give an end the key `gates`"));
+        let what = format!("{}: the study has neither gates nor a stream", args.study.display());
+        return Err(Failure::bad_input(what).help("give an end the key `gates`, or the study the key `stream`"));
     }
-    let mut found: Vec<Warning> = Vec::new();
+    let mut found: Vec<Warning> = tai_unset().into_iter().collect();
     for condition in &plan.conditions {
         for warning in check(&condition.spec) {
             if !found.contains(&warning) {
@@ -110,14 +113,26 @@ fn check_study(args: &GatesCheck) -> CommandResult {
             Severity::Warning => "warning",
             Severity::Invalid => "error",
         };
-        let end = warning.end.as_deref().unwrap_or_default();
-        outln!("{word}: {end}: {}\n  help: {}", warning.problem.what, warning.problem.remedy);
+        let end = warning.end.as_deref().map_or_else(String::new, |end| format!("{end}: "));
+        outln!("{word}: {end}{}\n  help: {}", warning.problem.what, warning.problem.remedy);
     }
     let impossible = found.iter().any(|warning| warning.severity == Severity::Invalid);
     if found.iter().all(|warning| warning.severity == Severity::Note) {
         outln!("The gates of the study have no problem that is known before it runs.");
     }
     Ok(if impossible { ExitCode::BadInput } else { ExitCode::Done })
+}
+
+/// Note if nobody has set the difference between CLOCK_TAI and CLOCK_REALTIME of this machine.
+fn tai_unset() -> Option<Warning> {
+    let ahead = read_offset_with(realtime_ns, tai_ns);
+    if ahead.offset_ns.abs() >= HALF_A_SECOND_NS {
+        return None;
+    }
+    let what = "CLOCK_TAI of this machine is equal to CLOCK_REALTIME: nobody has set the leap seconds, so that schedules and launch \
+                times are whole seconds away from those of a clock that keeps TAI";
+    let help = "this does no harm between ends of one machine; with others, let ptp4l or chrony set the difference, or `adjtimex --tai`";
+    Some(Warning::new("tai_unset", Severity::Note, what, help))
 }
 
 fn text(path: &Path, file: &str) -> Result<String, Failure> {

@@ -35,12 +35,17 @@ impl Guest {
     }
 
     fn run(&self, options: &[&str], study: &str) -> Value {
-        let mut command = self.command("run");
-        command.args(options).args(["--out", "record"]).arg(self.bench.study(study));
-        succeeded(&command.output().unwrap());
-        let report = self.bench.report();
+        let report = self.run_of_any_status(options, study);
         assert_eq!(report["status"], "valid", "{}", report["warnings"]);
         report
+    }
+
+    fn run_of_any_status(&self, options: &[&str], study: &str) -> Value {
+        let mut command = self.command("run");
+        command.args(options).args(["--out", "record"]).arg(self.bench.study(study));
+        let output = command.output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 6)), "{}", exit_and_stderr(&output).1);
+        self.bench.report()
     }
 
     /// Runs a script in a shell of the guest. Returns what the console shows.
@@ -301,4 +306,81 @@ exit
     let printed = guest.shell(&[], script);
     let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("messages of the ping arrived before their gate permitted them"), "{printed}");
+}
+
+#[test]
+fn messages_leave_at_their_launch_times_or_are_refused() {
+    let guest = Guest::new();
+    // With the second setting, many messages are late for the queue.
+    let rest = "path: veth\nstream: { offset: 3 ms }\nfactors:\n  setting:\n    \
+                early: { stream.launch: { lead: 10 ms, ahead: 2 ms } }\n    \
+                late: { stream.launch: { lead: 250 us, ahead: 200 us } }";
+    let text = study("slots: 200, warm_up: 20, timeout: 2 s", "50 Hz", rest);
+    let report = guest.run(&[], &text.replace("driver: udp", "driver: { udp: { priority: 3 } }"));
+    let record = Record::open(&guest.bench.path("record")).unwrap();
+    for trial in &record.manifest.trials {
+        let condition = &record.manifest.plan.conditions[record.manifest.plan.trials[trial.id].condition];
+        let asked = condition.spec.stream.unwrap().launch.unwrap();
+        let lead_ns = asked.lead.0;
+        let stream = trial.stream.as_ref().unwrap();
+        let launch = trial.path.as_ref().unwrap().ends[0].launch.unwrap();
+        assert_eq!((launch.ahead_ns, launch.deadline, launch.offload), (asked.ahead.0, false, false));
+        let (mut lost, mut slot) = (Vec::new(), 0);
+        record
+            .slots(trial.id, &mut |batch| {
+                for i in 0..batch.len() {
+                    let launch_ns = batch.intended_ns[i] + lead_ns;
+                    // 3 ms after a multiple of the period of 20 ms, on CLOCK_TAI.
+                    assert_eq!((launch_ns + stream.ahead_ns - stream.base_ns).rem_euclid(20_000_000), 3_000_000);
+                    match batch.echo_in_ns[i] {
+                        NO_TIME => lost.push(slot),
+                        at_ns => assert!(at_ns > launch_ns - launch.ahead_ns - stream.within_ns, "{slot}: {at_ns}"),
+                    }
+                    slot += 1;
+                }
+            })
+            .unwrap();
+        let refused: Vec<u64> = stream.refused.iter().map(|refused| refused.slot).collect();
+        println!("lead {lead_ns} ns: {} of {slot} refused", refused.len());
+        assert_eq!(refused, lost);
+    }
+    let conditions = report["conditions"].as_array().unwrap();
+    let named = conditions.iter().flat_map(|condition| condition["losses"].as_array().into_iter().flatten());
+    let reasons: Vec<&str> = named.map(|loss| loss["reason"].as_str().unwrap()).collect();
+    assert!(reasons.iter().all(|reason| reason.contains("launch time")), "{reasons:?}");
+    let [early, late] = [0, 1].map(|number| &conditions[number]["launch"]);
+    let number = |launch: &Value, key: &str| launch[key].as_i64().unwrap();
+    // Most timers of the queue are less than 2 ms late, so that messages leave before their launch time.
+    assert!(number(early, "messages") > 100 && number(early, "early") > 20, "{early}");
+    // Limit: the queue gives a message to the device at most `ahead` before its launch time.
+    assert!(number(early, "early_max_ns") <= 2_000_000 && number(late, "early_max_ns") <= 200_000, "{early} {late}");
+    assert!(number(late, "refused_invalid") + number(late, "refused_missed") > 0, "{late}");
+}
+
+#[test]
+fn frames_that_no_card_launches_leave_before_their_gate_opens() {
+    let guest = Guest::new();
+    let gates = "path: veth\nends:\n  ping:\n    gates:\n      by: { assist: { ahead: 3 ms } }\n      \
+                 classes: [{ name: stream, priorities: [7] }, { name: rest }]\n      \
+                 entries: [{ open: [stream], for: 5 ms }, { open: [rest], for: 15 ms }]";
+    let text = study("slots: 200, warm_up: 20, timeout: 5 s", "97 Hz", gates);
+    let report = guest.run_of_any_status(&[], &text.replace("driver: udp", "driver: { udp: { priority: 7 } }"));
+    let record = Record::open(&guest.bench.path("record")).unwrap();
+    let end = &record.manifest.trials[0].path.as_ref().unwrap().ends[0];
+    let fact = end.gates.as_ref().unwrap();
+    assert_eq!((fact.flags, fact.delay_ns, fact.launch_ahead_ns), (1, 3_200_000, 3_000_000));
+    let spec = &record.manifest.plan.conditions[0].spec;
+    let gate = tailbound_gates::Gate::of(end, spec).unwrap();
+    let mut early_ns = Vec::new();
+    record
+        .slots(0, &mut |batch| {
+            let ways = batch.ways(true).map(|(_, sent_ns, at_ns)| gate.permitted_ns(sent_ns) - at_ns);
+            early_ns.extend(ways.filter(|early_ns| *early_ns > 0));
+        })
+        .unwrap();
+    println!("{} early, by at most {:?} ns", early_ns.len(), early_ns.iter().max());
+    // Limit: nobody launches a frame, so that it leaves when the queue gives it to the device, `ahead` of its launch time.
+    assert!(early_ns.len() >= 20 && early_ns.iter().all(|ns| *ns <= 3_000_000 + fact.within_ns), "{early_ns:?}");
+    let codes: Vec<&str> = report["warnings"].as_array().unwrap().iter().filter_map(|w| w["code"].as_str()).collect();
+    assert!(report["status"] != "valid" && codes.contains(&"gate_not_effective"), "{}: {codes:?}", report["status"]);
 }

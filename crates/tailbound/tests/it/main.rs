@@ -109,6 +109,7 @@ mod ros2_meeting;
 mod ssh;
 #[cfg(feature = "system-tests")]
 mod starvation;
+mod streams;
 #[cfg(feature = "system-tests")]
 mod tools_of_debian;
 #[cfg(feature = "system-tests")]

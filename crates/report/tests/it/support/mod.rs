@@ -103,6 +103,7 @@ fn spec(given: &Given) -> TrialSpec {
             hand_off: HandOff::None,
         }),
         payload: ByteSize(given.payload),
+        stream: None,
         rate: given.rate,
         driver: DriverSpec { name: given.driver.into(), ..DriverSpec::default() },
         qos: BTreeMap::from([("reliability".to_owned(), "reliable".to_owned())]),
@@ -150,6 +151,7 @@ pub fn path_facts() -> PathFacts {
         attached: None,
         vlan: None,
         gates: None,
+        launch: None,
     };
     PathFacts {
         ends: vec![end("ping", "10.77.0.1"), end("pong", "10.77.0.2")],
@@ -293,6 +295,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 nodes: Vec::new(),
                 ports: Vec::new(),
                 guests: Vec::new(),
+                stream: None,
             });
         }
     }

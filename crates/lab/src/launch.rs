@@ -1,0 +1,166 @@
+//! Launch times of the messages of an interface: the queue discipline `etf` (tc-etf(8)) for the queue of their priority, below
+//! `mqprio` (tc-mqprio(8)), whose other queue sends everything else at once.
+
+use crate::error::lack;
+use crate::netlink::{converse, index};
+use crate::netns::NetNs;
+use crate::qdisc::{self, Discipline, attributes, priority_map, push};
+use rtnetlink::packet_route::tc::TcHandle;
+use rtnetlink::{Error, Handle};
+use std::io;
+use tailbound_model::{LaunchMode, LaunchQueueFact, LaunchSpec, Problem, SOCKET_PRIORITIES};
+
+const KIND: &str = "etf";
+const ABOVE: &str = "mqprio";
+/// Number of transmit queues that the interface needs.
+pub(crate) const QUEUES: u16 = 2;
+/// The handle of `mqprio`, and its class for the second transmit queue.
+const HANDLE: TcHandle = TcHandle { major: 1, minor: 0 };
+const QUEUE: TcHandle = TcHandle { major: 1, minor: 2 };
+/// Attribute of the parameters, `struct tc_etf_qopt` of linux/pkt_sched.h: delta, number of the clock, flags.
+const PARMS: u16 = 1;
+const DEADLINE: u32 = 1;
+const OFFLOAD: u32 = 2;
+const SKIP_SOCKET_CHECK: u32 = 4;
+
+/// Gives an interface a queue with launch times, and compares it with what the kernel reports.
+pub(crate) async fn put(netns: &NetNs, name: String, launch: LaunchSpec) -> io::Result<()> {
+    let of_job = name.clone();
+    let job = move |handle: Handle| async move {
+        let index = index(&handle, &of_job).await?;
+        let above = Discipline { handle: HANDLE, ..Discipline::at_root(ABOVE, map(launch.priority)) };
+        qdisc::add(handle.clone(), index, above).await?;
+        let own = Discipline { parent: QUEUE, ..Discipline::at_root(KIND, options(asked(launch))) };
+        qdisc::add(handle, index, own).await
+    };
+    converse(netns, job)?.wait().await??;
+    match read(netns, name).await? {
+        Some(found) if found == asked(launch) => Ok(()),
+        Some(found) => Err(io::Error::other(format!("the kernel set {found:?} instead of {:?}", asked(launch)))),
+        None => Err(io::Error::other("the interface has no queue with launch times when it is read back")),
+    }
+}
+
+/// The queue with launch times of an interface; `None` if it has none.
+pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<LaunchQueueFact>> {
+    let job = |handle: Handle| async move {
+        let index = index(&handle, &name).await?;
+        qdisc::found(&handle, index, (KIND, QUEUE)).await
+    };
+    let found = converse(netns, job)?.wait().await??;
+    Ok(found.and_then(|found| parsed(&found.options)))
+}
+
+/// The queue as the kernel should report it.
+fn asked(launch: LaunchSpec) -> LaunchQueueFact {
+    LaunchQueueFact {
+        ahead_ns: launch.ahead.0,
+        clock: libc::CLOCK_TAI,
+        deadline: launch.mode == LaunchMode::Deadline,
+        offload: false,
+    }
+}
+
+/// The classes of the priorities: class 1, with the second queue, has the messages with launch times.
+fn classes(priority: u8) -> [u8; SOCKET_PRIORITIES as usize] {
+    std::array::from_fn(|number| u8::from(number == usize::from(priority)))
+}
+
+fn map(priority: u8) -> Vec<u8> {
+    priority_map(classes(priority), &[1, 1])
+}
+
+fn options(queue: LaunchQueueFact) -> Vec<u8> {
+    let flags = if queue.deadline { DEADLINE } else { 0 } | if queue.offload { OFFLOAD } else { 0 };
+    with_flags(queue, flags)
+}
+
+/// The queue discipline for frames that `taprio` gives launch times, whatever socket they come from.
+pub(crate) fn of_all_sockets(parent: TcHandle, ahead_ns: i64) -> Discipline {
+    let queue = LaunchQueueFact { ahead_ns, clock: libc::CLOCK_TAI, deadline: false, offload: false };
+    Discipline { parent, ..Discipline::at_root(KIND, with_flags(queue, SKIP_SOCKET_CHECK)) }
+}
+
+/// Time before the launch time at which the queue discipline with this parent gives frames to the device, ns; `None` = there is no
+/// such queue.
+pub(crate) async fn ahead_of(handle: &Handle, index: u32, parent: TcHandle) -> Result<Option<i64>, Error> {
+    let found = qdisc::found(handle, index, (KIND, parent)).await?;
+    Ok(found.and_then(|found| parsed(&found.options)).map(|queue| queue.ahead_ns))
+}
+
+fn with_flags(queue: LaunchQueueFact, flags: u32) -> Vec<u8> {
+    let mut parameters = Vec::new();
+    // The study has less than 1 s, which fits.
+    parameters.extend((queue.ahead_ns as i32).to_ne_bytes());
+    parameters.extend(queue.clock.to_ne_bytes());
+    parameters.extend(flags.to_ne_bytes());
+    let mut bytes = Vec::new();
+    push(&mut bytes, PARMS, &parameters);
+    bytes
+}
+
+fn parsed(options: &[u8]) -> Option<LaunchQueueFact> {
+    let (_, parameters) = attributes(options).find(|(kind, _)| *kind == PARMS)?;
+    let word = |at: usize| Some(i32::from_ne_bytes(parameters.get(at..at + 4)?.try_into().ok()?));
+    let flags = word(8)? as u32;
+    Some(LaunchQueueFact {
+        ahead_ns: word(0)?.into(),
+        clock: word(4)?,
+        deadline: flags & DEADLINE != 0,
+        offload: flags & OFFLOAD != 0,
+    })
+}
+
+/// The queue as commands for an interface.
+pub(crate) fn command(name: &str, launch: &LaunchSpec) -> String {
+    let map = classes(launch.priority).map(|class| class.to_string()).join(" ");
+    let deadline = if launch.mode == LaunchMode::Deadline { " deadline_mode" } else { "" };
+    format!(
+        "tc qdisc add dev {name} root handle 1: {ABOVE} num_tc 2 map {map} queues 1@0 1@1 hw 0; tc qdisc add dev {name} parent 1:2 {KIND} clockid CLOCK_TAI delta {}{deadline}",
+        launch.ahead.0
+    )
+}
+
+/// Returns a problem if this kernel has no launch times, found by an attempt in a temporary network namespace. If no namespace
+/// can be made, another check of the lab reports that.
+pub(crate) fn problem() -> Option<Problem> {
+    let missing = |kind: &'static str| {
+        let tried = NetNs::make().and_then(|netns| {
+            // The loopback interface always has index 1. The kernel refuses the empty options if it knows the queue discipline.
+            converse(&netns, move |handle| qdisc::add(handle, 1, Discipline::at_root(kind, Vec::new())))?.join()?
+        });
+        tried.err().and_then(|error| error.raw_os_error()) == Some(libc::ENOENT)
+    };
+    let kind = [ABOVE, KIND].into_iter().find(|kind| missing(kind))?;
+    Some(lack(
+        format!(
+            "this kernel has no {kind}, which launch times need: it was built without CONFIG_NET_SCH_{}, or the module is missing",
+            kind.to_uppercase()
+        ),
+        format!(
+            "load the module (`modprobe sch_{kind}`), remove `launch`, or run the study in a guest whose kernel has {kind} (`tailbound guest run`)"
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::Nanos;
+
+    #[test]
+    fn the_kernel_reports_what_was_asked_for() {
+        let launch =
+            LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), mode: LaunchMode::Deadline, priority: 3 };
+        let options = options(asked(launch));
+        assert_eq!(parsed(&options), Some(asked(launch)));
+        assert_eq!(parsed(&options[..options.len() - 4]), None);
+        let map = map(3);
+        // Two classes; the class of each priority; counts of queues, then their offsets.
+        assert_eq!(
+            (&map[..6], &map[18..22], &map[50..54]),
+            (&[2, 0, 0, 0, 1, 0][..], &[1, 0, 1, 0][..], &[0, 0, 1, 0][..])
+        );
+        assert!(command("tbx-p0", &launch).ends_with("parent 1:2 etf clockid CLOCK_TAI delta 300000 deadline_mode"));
+    }
+}

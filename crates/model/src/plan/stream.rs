@@ -1,0 +1,127 @@
+//! The stream of a sender: at which times of a clock its messages are due, and when the kernel launches them.
+
+use crate::Nanos;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Times at which the messages of the ping are due, on the clock of the gates (CLOCK_TAI).
+///
+/// With a period p, message k is to leave at `base + k p + offset`. The base is the begin of the gate schedule of the ping; without
+/// gates it is the year 1970 of CLOCK_TAI, so that a period that divides a second begins with each second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamSpec {
+    /// Time after the base, and after each multiple of the period, at which a message is to leave.
+    pub offset: Nanos,
+    /// Launch times of the messages; `None` = the kernel sends each message at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<LaunchSpec>,
+}
+
+/// Launch times: the sender gives each message to the kernel early, with the time at which it is to leave (SO_TXTIME).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LaunchSpec {
+    /// Time before the launch time at which a message is due at the sender.
+    pub lead: Nanos,
+    /// Time before the launch time at which the queue discipline `etf` gives a message to the device (`delta` of tc-etf(8)).
+    pub ahead: Nanos,
+    /// Meaning of the launch time.
+    pub mode: LaunchMode,
+    /// Priority (SO_PRIORITY) of the messages, whose queue has launch times.
+    pub priority: u8,
+}
+
+/// Meaning of a launch time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LaunchMode {
+    /// The message leaves at its launch time.
+    Strict,
+    /// The message leaves at its launch time or earlier (deadline mode of tc-etf(8)).
+    Deadline,
+}
+
+impl LaunchMode {
+    /// The word of the study, and of the option `launch` of drivers.
+    pub fn word(self) -> &'static str {
+        match self {
+            LaunchMode::Strict => "strict",
+            LaunchMode::Deadline => "deadline",
+        }
+    }
+}
+
+impl StreamSpec {
+    /// Time by which a message is due at the sender before it is to leave.
+    pub fn lead(&self) -> Nanos {
+        self.launch.map_or(Nanos(0), |launch| launch.lead)
+    }
+}
+
+impl fmt::Display for StreamSpec {
+    /// For example `offset 100 us, launched 1 ms later`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}", self.offset)?;
+        let Some(launch) = self.launch else { return Ok(()) };
+        write!(f, ", launch times {} ahead", launch.lead)?;
+        if launch.mode == LaunchMode::Deadline { f.write_str(" (deadline)") } else { Ok(()) }
+    }
+}
+
+/// Base of the due times of a trial's messages, and what became of their launch times.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StreamFact {
+    /// Time from which the periods of the messages are counted, ns of CLOCK_TAI.
+    pub base_ns: i64,
+    /// Time by which CLOCK_TAI was ahead of CLOCK_MONOTONIC when the due times were computed, ns.
+    pub ahead_ns: i64,
+    /// The time in `ahead_ns` is wrong by at most this much, ns.
+    pub within_ns: i64,
+    /// Messages whose launch time the kernel refused, in the order of their slots; at most [`StreamFact::MOST_REFUSED`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedLaunch>,
+    /// Number of refused launch times that are not in `refused`.
+    #[serde(default)]
+    pub refused_more: u64,
+}
+
+impl StreamFact {
+    /// Largest number of messages in [`StreamFact::refused`].
+    pub const MOST_REFUSED: usize = 100_000;
+}
+
+/// A message whose launch time the kernel refused, so that it was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedLaunch {
+    /// Number of the slot of the message.
+    pub slot: u64,
+    /// Why the message was not sent.
+    pub why: LaunchRefusal,
+}
+
+/// Why the kernel did not send a message with a launch time (`ee_code` with the origin SO_EE_ORIGIN_TXTIME of linux/errqueue.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchRefusal {
+    /// The launch time had passed when the message reached the queue, or its clock or its mode is not the one of the queue.
+    Invalid,
+    /// The launch time passed while the message waited in the queue.
+    Missed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_a_level_of_a_factor() {
+        let launch =
+            LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), mode: LaunchMode::Strict, priority: 3 };
+        let stream = StreamSpec { offset: Nanos(100_000), launch: Some(launch) };
+        assert_eq!(stream.to_string(), "offset 100 us, launch times 1 ms ahead");
+        let deadline = StreamSpec { launch: Some(LaunchSpec { mode: LaunchMode::Deadline, ..launch }), ..stream };
+        assert_eq!(deadline.to_string(), "offset 100 us, launch times 1 ms ahead (deadline)");
+        assert_eq!((stream.lead(), StreamSpec { launch: None, ..stream }.lead()), (Nanos(1_000_000), Nanos(0)));
+        let text = serde_json::to_string(&stream).unwrap();
+        assert_eq!(serde_json::from_str::<StreamSpec>(&text).unwrap(), stream);
+    }
+}
