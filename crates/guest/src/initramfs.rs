@@ -11,10 +11,11 @@
 //! The initramfs is not compressed, because an emulated processor would have to unpack it; its memory is freed after
 //! the boot.
 
-use crate::cache::{Cache, name_of};
+use crate::cache::{Cache, name_of, name_of_file};
 use crate::cpio::Cpio;
 use crate::error::file_error;
 use crate::kernel::Kernel;
+use crate::module_file;
 use crate::modules::{self, Module, choose};
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::collections::BTreeSet;
@@ -78,16 +79,20 @@ pub fn initramfs(
 ) -> Result<Initramfs, Problem> {
     let chosen = choose(kernel, wanted, maybe)?;
     let mut made_from = format!("{FORMAT} {}\n", contents.bundle.hash);
-    for Module { file, required } in &chosen {
-        let bytes = file.metadata().map_err(file_error("read", file))?.len();
-        made_from.push_str(&format!("{} {bytes} {required}\n", file.display()));
+    for Module { file, is_own, required } in &chosen {
+        // The files of a kernel release stay as they are; the module of a user may have been built anew.
+        let content = match is_own {
+            true => name_of_file(file)?,
+            false => file.metadata().map_err(file_error("read", file))?.len().to_string(),
+        };
+        made_from.push_str(&format!("{} {content} {required}\n", file.display()));
     }
     let file = cache.keep(&format!("initramfs-{}", name_of(made_from)), |path| {
         let to = File::create_new(path).map_err(file_error("make", path))?;
         write(contents, &chosen, BufWriter::with_capacity(1 << 20, to), path)
     })?;
     let bytes = file.metadata().map_err(file_error("read", &file))?.len();
-    let modules = chosen.iter().map(|m| modules::name(&m.file.to_string_lossy())).collect();
+    let modules = chosen.iter().map(|m| module_file::name(&m.file.to_string_lossy())).collect();
     Ok(Initramfs { file, bytes, modules })
 }
 
@@ -110,9 +115,9 @@ fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path
         let kept = if file.path == "bin/tailbound" { loaded_part(content) } else { content };
         cpio.file(&file.path, 0o755, &kept).map_err(failed)?;
     }
-    for (number, Module { file, required }) in chosen.iter().enumerate() {
-        let name = modules::place(number, &modules::name(&file.to_string_lossy()), *required);
-        cpio.file(&name, 0o644, &modules::read(file)?).map_err(failed)?;
+    for (number, Module { file, required, .. }) in chosen.iter().enumerate() {
+        let name = modules::place(number, &module_file::name(&file.to_string_lossy()), *required);
+        cpio.file(&name, 0o644, &module_file::read(file)?).map_err(failed)?;
     }
     cpio.finish().map_err(failed)?;
     Ok(())

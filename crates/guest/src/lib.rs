@@ -29,6 +29,7 @@ mod kernel;
 mod kvm_trial;
 mod line;
 mod machine;
+mod module_file;
 mod modules;
 mod ports;
 mod prepare;

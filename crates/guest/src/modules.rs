@@ -2,7 +2,7 @@
 
 use crate::error::{file_error, guest_error};
 use crate::kernel::Kernel;
-use crate::pvh::unpack;
+use crate::module_file::{ModuleFile, is_file, name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tailbound_model::Problem;
@@ -39,21 +39,30 @@ pub(crate) const MAYBE: &str = ".maybe.ko";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Module {
     pub file: PathBuf,
+    /// Whether a user named this file, whose content can therefore be another one the next time.
+    pub is_own: bool,
     /// Whether the guest fails if this kernel module cannot be loaded.
     pub required: bool,
 }
 
 /// Chooses the kernel modules of a guest in load order: the modules in `wanted`, the modules that every guest needs,
-/// the modules of `maybe` that exist, and all modules on which these depend.
+/// the modules of `maybe` that exist, and all modules on which these depend. A word in `wanted` is the name of a module
+/// of the kernel, or the path of a file. A file takes the place of the module of the kernel that has the same name.
 ///
 /// # Errors
-/// The kernel does not have a module that is wanted or that every guest needs.
+/// The kernel does not have a module that is wanted or that every guest needs, or a file cannot be used with it.
 pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Result<Vec<Module>, Problem> {
-    let Some(directory) = &kernel.modules else {
-        return match wanted {
+    let listed = kernel.modules.as_deref().map(Listed::read).transpose()?;
+    let mut files = Vec::new();
+    let (own, named): (Vec<_>, Vec<_>) = wanted.iter().map(String::as_str).partition(|word| is_file(word));
+    for word in own {
+        add_file(word, kernel, listed.as_ref(), &mut files)?;
+    }
+    let (Some(directory), Some(listed)) = (&kernel.modules, listed) else {
+        return match named.first() {
             // The required modules may be built into the kernel image.
-            [] => Ok(Vec::new()),
-            [first, ..] => Err(guest_error(
+            None => Ok(files),
+            Some(first) => Err(guest_error(
                 format!(
                     "the study asks for the module {first}, but no modules of the kernel {} are known",
                     kernel.version
@@ -62,10 +71,8 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
             )),
         };
     };
-    let listed = Listed::read(directory)?;
-    let mut files = Vec::new();
     let needed = REQUIRED.iter().map(|m| (*m, "every guest needs"));
-    for (name, who) in needed.chain(wanted.iter().map(|m| (m.as_str(), "was asked for"))) {
+    for (name, who) in needed.chain(named.into_iter().map(|m| (m, "was asked for"))) {
         if !listed.add(name, true, &mut files) {
             let text = match who {
                 "was asked for" => {
@@ -85,6 +92,35 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
         listed.add(name, false, &mut files);
     }
     Ok(files.into_iter().map(|module| Module { file: directory.join(module.file), ..module }).collect())
+}
+
+/// Adds to the list the file of a module that a user named, after the modules that it needs: those of the kernel, or
+/// files in the same directory.
+///
+/// # Errors
+/// A file is no module for this kernel, or a module that it needs is missing.
+fn add_file(word: &str, kernel: &Kernel, listed: Option<&Listed>, files: &mut Vec<Module>) -> Result<(), Problem> {
+    let file = ModuleFile::read(word, kernel)?;
+    if files.iter().any(|there| there.file == file.path) {
+        return Ok(());
+    }
+    for needed in &file.needs {
+        let is_there = files.iter().any(|there| name(&there.file.to_string_lossy()) == *needed);
+        if is_there || listed.is_some_and(|listed| listed.add(needed, true, files)) {
+            continue;
+        }
+        let Some(beside) = file.beside(needed) else {
+            let what = format!(
+                "the module file {word} needs the module {needed}, which neither the kernel {} nor the directory of the \
+                 file has",
+                kernel.version
+            );
+            return Err(guest_error(what, "put the file of the needed module into the same directory"));
+        };
+        add_file(&beside.to_string_lossy(), kernel, listed, files)?;
+    }
+    files.push(Module { file: file.path, is_own: true, required: true });
+    Ok(())
 }
 
 /// Content of modules.dep, modules.builtin, modules.softdep and modules.alias (modules.dep(5), modprobe.d(5)).
@@ -137,7 +173,8 @@ impl Listed {
     fn add(&self, module: &str, required: bool, files: &mut Vec<Module>) -> bool {
         let Some((file, needs)) = self.needs.get(&name(module)) else { return self.builtin.contains(&name(module)) };
         for file in needs.iter().rev().chain([file]) {
-            if let Some(there) = files.iter_mut().find(|there| there.file == Path::new(file)) {
+            let is_same = |there: &&mut Module| name(&there.file.to_string_lossy()) == name(file);
+            if let Some(there) = files.iter_mut().find(is_same) {
                 there.required |= required;
                 continue;
             }
@@ -149,7 +186,7 @@ impl Listed {
                     self.add(soft, false, files);
                 }
             }
-            files.push(Module { file: PathBuf::from(file), required });
+            files.push(Module { file: PathBuf::from(file), is_own: false, required });
         }
         true
     }
@@ -161,26 +198,10 @@ pub(crate) fn place(number: usize, name: &str, required: bool) -> String {
     format!("modules/{number:03}-{name}{}", if required { ".ko" } else { MAYBE })
 }
 
-/// Name of a kernel module from its file name: `-` becomes `_`, and the compression suffix is removed.
-pub(crate) fn name(file: &str) -> String {
-    let file = file.rsplit('/').next().unwrap_or(file);
-    file.split(".ko").next().unwrap_or(file).replace('-', "_")
-}
-
-/// Reads a kernel module in the uncompressed form that the kernel loads.
-pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Problem> {
-    let content = std::fs::read(file).map_err(file_error("read", file))?;
-    match file.extension().and_then(|e| e.to_str()) {
-        Some("xz") => unpack(&content, "xz", "xz-utils"),
-        Some("zst") => unpack(&content, "zstd", "zstd"),
-        Some("gz") => unpack(&content, "gzip", "gzip"),
-        _ => Ok(content),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::module_file::tests::module;
 
     fn kernel(dir: &Path) -> Kernel {
         let dep = "kernel/virtio/virtio.ko:\n\
@@ -220,5 +241,39 @@ mod tests {
         std::fs::write(dir.path().join("modules.builtin"), "").unwrap();
         texts.push(refused(&known));
         insta::assert_snapshot!(texts.join("\n"));
+    }
+
+    /// Test: files of modules come after what they need, from the kernel or from their directory, and take the place of the module
+    /// of the kernel with the same name.
+    #[test]
+    fn a_file_is_loaded_with_the_modules_that_it_needs() {
+        let (dir, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = |name: &str| own.path().join(name).display().to_string();
+        module(Path::new(&path("card-x.ko")), "6.1.0-x", "mock,sch_odd");
+        module(Path::new(&path("mock.ko")), "6.1.0-x", "");
+        module(Path::new(&path("veth.ko")), "6.1.0-x", "");
+        let wanted = ["card-x.ko", "veth.ko", "mock.ko"].map(path);
+        let chosen = choose(&kernel(dir.path()), &wanted, &["veth"]).unwrap();
+        let names: Vec<_> = chosen.iter().map(|m| name(m.file.to_str().unwrap())).collect();
+        let needed = ["virtio", "virtio_ring", "virtio_pci", "virtio_net"];
+        assert_eq!(names, [&["mock", "sch_odd", "card_x", "veth"][..], &needed].concat());
+        assert_eq!(chosen.iter().filter(|m| m.is_own).count(), 3);
+        assert!(chosen.iter().all(|m| m.required && m.is_own == m.file.starts_with(own.path())), "{chosen:?}");
+        // Without a directory of modules, a file is loaded all the same.
+        let none = Kernel { modules: None, ..kernel(dir.path()) };
+        assert_eq!(choose(&none, &wanted[1..2], &["veth"]).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_no_module_of_the_kernel_is_refused() {
+        let (dir, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = |name: &str| own.path().join(name).display().to_string();
+        std::fs::write(path("text.ko"), "text").unwrap();
+        std::fs::copy(std::env::current_exe().unwrap(), path("program.ko")).unwrap();
+        module(Path::new(&path("other.ko")), "6.1.0-56-rt-amd64", "");
+        module(Path::new(&path("card.ko")), "6.1.0-x", "mock");
+        let refused = |file: &str| choose(&kernel(dir.path()), &[path(file)], &[]).unwrap_err().paragraph();
+        let texts = ["gone.ko", "text.ko", "program.ko", "other.ko", "card.ko"].map(refused).join("\n");
+        insta::assert_snapshot!(texts.replace(&own.path().display().to_string(), "DIR"));
     }
 }

@@ -54,8 +54,9 @@ pub struct GuestKernel {
     /// Directory of the kernel's modules, which contains modules.dep [default: searched next to the image]
     #[arg(long, value_name = "DIR")]
     pub modules: Option<String>,
-    /// Module that the guest loads in addition to the required modules; may be given more than once
-    #[arg(long = "module", value_name = "NAME")]
+    /// Module that the guest loads in addition to the required modules: a module of its kernel (by name), or a file (by path) that
+    /// was built for its kernel; may be given more than once
+    #[arg(long = "module", value_name = "NAME|PATH")]
     pub module: Vec<String>,
     /// Program (by name, with its libraries), file or directory (by path) to copy from this host to the guest;
     /// separate several by commas, or give the flag more than once
