@@ -48,6 +48,17 @@ pub struct SteadySearch {
     per_span: u64,
 }
 
+/// One reading of clock B between two readings of clock A, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockReading {
+    /// Time of clock A before clock B was read.
+    pub before_a_ns: i64,
+    /// Time of clock B.
+    pub clock_b_ns: i64,
+    /// Time of clock A after clock B was read.
+    pub after_a_ns: i64,
+}
+
 /// The difference between two clocks over a trial, in which the clocks may have been steady or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadyParts {
@@ -77,6 +88,12 @@ pub struct ClockChange {
     /// The smallest change of the offset (B minus A) that the bounds before and after the change permit, ns; 0 if they
     /// permit that it did not change, or if nothing is known on one side.
     pub least_ns: i64,
+    /// Smallest and largest change of the offset (B minus A), ns, that the bounds before and after permit at a time from
+    /// `from_ns` to `to_ns`; `None` if nothing is known on one side. A change of the rate alone permits 0.
+    pub step_ns: Option<[i64; 2]>,
+    /// Smallest and largest change of the rate of B by clock A, ns per s, rounded outwards, that the bounds before and after
+    /// permit; `None` if nothing is known on one side.
+    pub rate_change_ns_per_s: Option<[i64; 2]>,
 }
 
 impl Span {
@@ -111,7 +128,22 @@ impl Span {
 impl SteadySearch {
     /// Adds the next message.
     pub fn add(&mut self, message: &ClockMessage) {
-        self.per_span = self.per_span.max(FIRST_SPAN);
+        self.add_to(FIRST_SPAN, message);
+    }
+
+    /// Adds the next reading of a clock. There are few of them, so that each reading is a span.
+    pub fn add_reading(&mut self, reading: &ClockReading) {
+        let message = ClockMessage {
+            sent_a_ns: reading.before_a_ns,
+            arrived_b_ns: Some(reading.clock_b_ns),
+            answered_b_ns: Some(reading.clock_b_ns),
+            received_a_ns: Some(reading.after_a_ns),
+        };
+        self.add_to(1, &message);
+    }
+
+    fn add_to(&mut self, per_span: u64, message: &ClockMessage) {
+        self.per_span = self.per_span.max(per_span);
         match self.spans.last_mut() {
             Some(span) if span.messages < self.per_span => span.add(message),
             _ => {
@@ -231,18 +263,34 @@ impl SteadySearch {
         let spans = &self.spans[spans];
         let from_ns = spans.iter().map(|span| span.sent_ns.0).min().unwrap_or(0);
         let to_ns = next.or(spans.iter().map(|span| span.until_ns).max()).unwrap_or(from_ns);
-        let least_ns = before.zip(after).map_or(0, |(before, after)| {
+        let both = before.zip(after);
+        let least_ns = both.map_or(0, |(before, after)| {
             // The least change of the offset is concave in the moment of the change, so that it is smallest at an end.
             let [first, last] = [from_ns, to_ns].map(|ns| least_between(before.offset_ns(ns), after.offset_ns(ns)));
             if first.signum() != last.signum() { 0 } else { std::cmp::min_by_key(first, last, |ns| ns.unsigned_abs()) }
         });
-        ClockChange { from_ns, to_ns, messages: spans.iter().map(|span| span.messages).sum(), least_ns }
+        let step_ns = both.map(|(before, after)| {
+            // As above, both limits are at an end.
+            let steps = [from_ns, to_ns].map(|ns| difference(before.offset_ns(ns), after.offset_ns(ns)));
+            [steps[0][0].min(steps[1][0]), steps[0][1].max(steps[1][1])]
+        });
+        let rate_change_ns_per_s = both.map(|(before, after)| {
+            let ([low, high], [next_low, next_high]) = (before.drift_ns_per_s(), after.drift_ns_per_s());
+            [(next_low - high).floor() as i64, (next_high - low).ceil() as i64]
+        });
+        let messages = spans.iter().map(|span| span.messages).sum();
+        ClockChange { from_ns, to_ns, messages, least_ns, step_ns, rate_change_ns_per_s }
     }
+}
+
+/// The smallest and the largest difference between a value of the first range and one of the second, ns.
+fn difference([low, high]: [i64; 2], [next_low, next_high]: [i64; 2]) -> [i64; 2] {
+    [next_low.wrapping_sub(high), next_high.wrapping_sub(low)]
 }
 
 /// The smallest change, ns, from a value between the first two to a value between the other two.
 fn least_between([low, high]: [i64; 2], [next_low, next_high]: [i64; 2]) -> i64 {
-    let (up, down) = (next_low.wrapping_sub(high), next_high.wrapping_sub(low));
+    let [up, down] = difference([low, high], [next_low, next_high]);
     if up > 0 { up } else { down.min(0) }
 }
 
@@ -269,6 +317,11 @@ impl SteadyParts {
     /// The bounds of the difference between the clocks, if one line fits the whole trial.
     pub fn whole(&self) -> Option<&ClockBounds> {
         self.parts.first().filter(|_| self.changes.is_empty()).map(|part| &part.bounds)
+    }
+
+    /// The steady parts: the times at which their first and last messages were sent by clock A (ns), and their bounds.
+    pub fn parts(&self) -> impl Iterator<Item = ((i64, i64), &ClockBounds)> {
+        self.parts.iter().map(|part| (part.sent_ns, &part.bounds))
     }
 
     /// When the first message was sent, clock of A, ns.

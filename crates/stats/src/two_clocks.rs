@@ -9,7 +9,7 @@
 
 /// Largest drift between clocks, ns per s: 1,000 ppm. The kernel adjusts a clock by at most 500 ppm (adjtimex), and a
 /// crystal is wrong by about 100 ppm.
-const MOST_DRIFT: f64 = 1e6;
+pub const MOST_DRIFT: f64 = 1e6;
 /// Resolution of timestamps in ns: timestamps are whole nanoseconds.
 const RESOLUTION_NS: f64 = 1.0;
 /// Number of stored points at which all points that do not narrow the bounds are dropped.

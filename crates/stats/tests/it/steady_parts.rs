@@ -2,7 +2,7 @@
 //! enclose the true difference.
 
 use crate::random::Random;
-use tailbound_stats::{ClockMessage, NoBounds, SteadyParts, SteadySearch};
+use tailbound_stats::{ClockMessage, ClockReading, NoBounds, SteadyParts, SteadySearch};
 
 const START: i64 = 7_777_777_777_777;
 const PERIOD: i64 = 1_000_000;
@@ -96,6 +96,10 @@ fn steps_are_found_and_the_bounds_around_them_hold_the_truth() {
                 change.least_ns.signum() == step.signum() && change.least_ns.abs() <= step.abs(),
                 "{case}: {change:?}, not {step}"
             );
+            assert!(
+                change.step_ns.is_some_and(|[low, high]| low <= step && step <= high),
+                "{case}: {change:?}, not {step}"
+            );
             // Beside the width of the bounds, about 50 us.
             assert!(change.least_ns.abs() > step.abs() - 120_000, "{case}: {change:?}, not {step}");
         }
@@ -153,4 +157,55 @@ fn messages_in_one_direction_have_no_parts() {
     assert_eq!(parts(&[]), Err(NoBounds::OneWay));
     let one = ClockMessage { sent_a_ns: 1, arrived_b_ns: Some(2), answered_b_ns: None, received_a_ns: None };
     assert_eq!(parts(&[one; 100]), Err(NoBounds::OneWay));
+}
+
+/// Readings of a clock every second, each of them between two readings of the other clock that are up to 20 us apart.
+fn readings(count: i64, lines: &[Line], random: &mut Random) -> Vec<ClockReading> {
+    let reading = |k: i64| {
+        let at = START + k * 1_000_000_000;
+        let mut until = || (10_000.0 * random.unit()) as i64;
+        ClockReading { before_a_ns: at - until(), clock_b_ns: at + ahead(lines, at), after_a_ns: at + until() }
+    };
+    (0..count).map(reading).collect()
+}
+
+fn parts_of_readings(readings: &[ClockReading]) -> SteadyParts {
+    let mut search = SteadySearch::default();
+    readings.iter().for_each(|reading| search.add_reading(reading));
+    search.finish().unwrap()
+}
+
+/// Test: the ranges of each step and of each change of the rate hold the truth. A step or a change that is larger than the widths of
+/// the readings is found; a steady clock has none.
+#[test]
+fn readings_of_a_clock_prove_its_steps_and_changes_of_rate() {
+    for seed in 0..300 {
+        let mut random = Random::seeded(5_000 + seed);
+        let changes = seed as i64 % 4;
+        let drift = |random: &mut Random| (random.unit() - 0.5) * 200_000.0;
+        let mut lines = vec![Line { from_ns: START, offset_ns: -37_000_000_000, drift: drift(&mut random) }];
+        for n in 1..=changes {
+            let from_ns = START + n * 20_000_000_000 + (random.unit() * 3e9) as i64;
+            let (before, by) = (lines[lines.len() - 1].drift, if random.unit() < 0.5 { -1.0 } else { 1.0 });
+            let [step, rate] = if random.unit() < 0.5 { [by * 400_000.0, 0.0] } else { [0.0, by * 20_000.0] };
+            lines.push(Line { from_ns, offset_ns: ahead(&lines, from_ns) + step as i64, drift: before + rate });
+        }
+        let parts = parts_of_readings(&readings(20 * (changes + 1), &lines, &mut random));
+        let found = parts.changes();
+        assert_eq!(found.len() as i64, changes, "seed {seed}: {found:?}");
+        for ((change, line), n) in found.iter().zip(&lines[1..]).zip(0..) {
+            let case = format!("seed {seed}: {change:?}");
+            let step = line.offset_ns - ahead(&lines[..=n], line.from_ns);
+            let rate = line.drift - lines[n].drift;
+            let ([low, high], [slow, fast]) = (change.step_ns.unwrap(), change.rate_change_ns_per_s.unwrap());
+            assert!(change.from_ns <= line.from_ns && line.from_ns <= change.to_ns, "{case}: {}", line.from_ns);
+            assert!(low <= step && step <= high, "{case}: {step}");
+            assert!(slow as f64 <= rate && rate <= fast as f64, "{case}: {rate}");
+            // What was not changed has a range with 0, and what was changed has not.
+            assert_eq!((step != 0, rate.abs() > 1.0), (low > 0 || high < 0, slow > 0 || fast < 0), "{case}");
+            // The widths of the readings, and what the rate may be in the seconds around the change.
+            assert!(high - low < 200_000 && fast - slow < 10_000, "{case}");
+        }
+        assert_eq!(parts.parts().count() as i64, changes + 1, "seed {seed}");
+    }
 }
