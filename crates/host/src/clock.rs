@@ -34,6 +34,16 @@ pub fn tai_ns() -> i64 {
     read(libc::CLOCK_TAI)
 }
 
+/// Time by which CLOCK_TAI is ahead of CLOCK_REALTIME, s (adjtimex(2)): 37 since 2017, if a time service has set it; 0 after
+/// the kernel was started.
+pub fn tai_offset_s() -> i32 {
+    // SAFETY: every bit pattern, zero too, is a valid timex. Without modes, the call sets nothing.
+    let mut found: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills in this structure, which lives until the call has returned; it cannot fail without modes.
+    unsafe { libc::adjtimex(&raw mut found) };
+    found.tai
+}
+
 /// Length in ns of a clock tick, the unit of times in /proc (proc_pid_stat(5)).
 pub(crate) fn tick_ns() -> u64 {
     // SAFETY: sysconf takes a constant and accesses no memory of this program; the kernel always has this value.

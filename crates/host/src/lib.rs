@@ -16,6 +16,7 @@ pub mod node;
 pub mod process;
 pub mod process_resources;
 pub mod program;
+pub mod ptp_clock;
 pub mod rescue;
 pub mod scheduling;
 pub mod switches;
@@ -30,13 +31,18 @@ mod setting_text;
 mod steal;
 mod virsh;
 
-pub use clock::{OffsetTrack, cpu_ns_of, monotonic_ns, process_cpu_ns, read_offset, realtime_ns, unadjusted_ns};
+pub use clock::{
+    OffsetTrack, cpu_ns_of, monotonic_ns, process_cpu_ns, read_offset, realtime_ns, tai_offset_s, unadjusted_ns,
+};
 pub use interface::{InterfaceCounters, InterfaceFacts, interface_counters, interface_facts, ip_counters};
 pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
 pub use knob::{KnobError, Knobs, Place};
 pub use process::{boot_id, clock_id, is_alive, process_id, this_process};
 pub use process_resources::process_resources;
 pub use program::{ask_own_program, ask_program, own_file, own_program, take_own_name};
+pub use ptp_clock::{
+    PtpClock, PtpDevice, PtpError, PtpInterface, PtpReading, ptp_device_of, ptp_devices, system_reading,
+};
 pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
 pub use threads::{ThreadScan, read_later, read_threads};
 pub use undo::{UndoError, Undone, undo};

@@ -18,6 +18,7 @@ const SFLAGS: u32 = 0x26;
 const FLAG_TXVLAN: u32 = 1 << 7;
 const GSSET_INFO: u32 = 0x37;
 const GFEATURES: u32 = 0x3a;
+const GET_TS_INFO: u32 = 0x41;
 pub(super) const GCHANNELS: u32 = 0x3c;
 /// Number of the ethtool string set that contains the names of features, and the length of each name in bytes.
 const SS_FEATURES: u32 = 4;
@@ -128,6 +129,19 @@ impl Ethtool {
         Ok((words[1], words[10] != 0))
     }
 
+    /// Number of the PTP hardware clock of the interface, N in /dev/ptpN; `None` if it has no such clock.
+    ///
+    /// # Errors
+    /// The number is not known; the error contains the reason.
+    pub fn hardware_clock(&self) -> Result<Option<u32>, String> {
+        // cmd, so_timestamping, phc_index, tx_types, tx_reserved[3], rx_filters, rx_reserved[3].
+        let mut words = [0u32; 11];
+        words[0] = GET_TS_INFO;
+        self.ask(&mut words)?;
+        // The kernel reports -1 for an interface without a clock.
+        Ok(i32::try_from(words[2]).ok().map(i32::unsigned_abs))
+    }
+
     /// Makes the kernel compute checksums before it gives packets to a virtual device. This is for devices whose
     /// packets a program reads before the kernel would complete the checksum. Needs CAP_NET_ADMIN.
     ///
@@ -203,6 +217,7 @@ mod tests {
     fn the_loopback_device_has_features_and_no_speed() {
         let lo = Ethtool::open("lo").unwrap();
         assert!(lo.speed_mbit_s().is_err());
+        assert_eq!(lo.hardware_clock(), Ok(None));
         let offloads = lo.offloads().unwrap();
         assert!(offloads.iter().any(|name| name == "loopback"), "{offloads:?}");
         assert!(offloads.is_sorted());
