@@ -1,7 +1,9 @@
-//! Flags of `tailbound lab` and `tailbound doctor`: the commands about this host.
+//! Flags of `tailbound lab`, `tailbound doctor` and `tailbound clock`: the commands about this host.
 
+use super::values::time;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use tailbound_model::Nanos;
 
 #[derive(Debug, Args)]
 pub struct Lab {
@@ -50,4 +52,28 @@ pub struct Doctor {
     /// sleeps; check nothing else
     #[arg(long)]
     pub rescue_test: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Clock {
+    /// Device of the only hardware clock to read, for example /dev/ptp0
+    #[arg(long, value_name = "PATH", conflicts_with = "interface")]
+    pub device: Option<PathBuf>,
+    /// Network interface whose hardware clock is the only one to read
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<String>,
+    /// For how long each clock is read, once a second
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub duration: Nanos,
+    /// Output format of the readings
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ClockFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClockFormat {
+    /// A line for each reading, then sentences
+    Text,
+    /// One JSON object at the end
+    Json,
 }

@@ -79,6 +79,8 @@ pub enum Command {
     Lab(Lab),
     /// Check whether this machine is set up for low latency in the worst case; changes nothing
     Doctor(Doctor),
+    /// Read the hardware clocks of network cards (PTP) beside the system's clock: offset, rate, steps; sets nothing
+    Clock(Clock),
     /// Print the completions for a shell
     Completions {
         /// Name of the shell for which completions are printed

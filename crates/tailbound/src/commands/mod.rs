@@ -4,6 +4,7 @@ mod agent;
 mod agent_holder;
 mod budget;
 mod bundle;
+mod clock;
 mod compare;
 mod discovery_server;
 mod doctor;
@@ -47,6 +48,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Guest { command } => guest::guest(&command),
         Command::Lab(args) => lab::lab(args.command.as_ref()),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Clock(args) => clock::clock(&args),
         Command::Completions { shell } => generated_files::completions(shell),
         Command::Man { directory } => generated_files::man(&directory),
         Command::Agent(args) => agent::agent(&args),

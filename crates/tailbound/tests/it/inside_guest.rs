@@ -17,20 +17,26 @@ const SWITCH: &str = "/usr/lib/openvswitch-switch/ovs-vswitchd,ovsdb-server,ovsd
 /// Pattern of the names of the interrupt threads of virtual devices; the kernel cuts the names after 15 characters.
 const INTERRUPTS: &str = "irq/*-virtio*";
 
-struct Guest {
+pub struct Guest {
     bench: Bench,
+    /// Path of the kernel that the guest boots.
+    kernel: String,
 }
 
 impl Guest {
     fn new() -> Guest {
-        Guest { bench: Bench::new() }
+        Guest::with_kernel(KERNEL)
+    }
+
+    pub fn with_kernel(kernel: &str) -> Guest {
+        Guest { bench: Bench::new(), kernel: kernel.to_owned() }
     }
 
     /// The command `tailbound guest WORD`, with a cache that all tests share, so that a kernel is unpacked only once.
     fn command(&self, word: &str) -> Command {
         let mut command = self.bench.tailbound();
         command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")).env(SNAPSHOTS, "1");
-        command.args(["guest", word, "--kernel", KERNEL, "--accelerator", "emulated"]);
+        command.args(["guest", word, "--kernel", &self.kernel, "--accelerator", "emulated"]);
         command
     }
 
@@ -49,7 +55,7 @@ impl Guest {
     }
 
     /// Runs a script in a shell of the guest. Returns what the console shows.
-    fn shell(&self, options: &[&str], script: String) -> String {
+    pub fn shell(&self, options: &[&str], script: String) -> String {
         let mut command = self.command("shell");
         command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut shell = command.spawn().unwrap();

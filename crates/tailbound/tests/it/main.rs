@@ -12,6 +12,7 @@ mod driver_chapter;
 mod drivers;
 mod errors;
 mod gates;
+mod hardware_clocks;
 mod image;
 mod import;
 mod k8s;
@@ -65,6 +66,8 @@ mod guest_pause;
 mod hand_off;
 #[cfg(feature = "system-tests")]
 mod inside_guest;
+#[cfg(feature = "system-tests")]
+mod inside_guest_clocks;
 #[cfg(feature = "system-tests")]
 mod knob_kinds;
 #[cfg(feature = "system-tests")]
