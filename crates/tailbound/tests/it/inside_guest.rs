@@ -5,6 +5,7 @@ use crate::support::guests::{KERNEL, SNAPSHOTS};
 use crate::support::{Bench, exit_and_stderr, succeeded};
 use serde_json::Value;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tailbound_gates::{Frame, Rule, Schedule};
@@ -21,6 +22,8 @@ pub struct Guest {
     bench: Bench,
     /// Path of the kernel that the guest boots.
     kernel: String,
+    /// Directory with the QEMU that runs the guest; `None` = the installed QEMU.
+    qemu: Option<String>,
 }
 
 impl Guest {
@@ -29,7 +32,22 @@ impl Guest {
     }
 
     pub fn with_kernel(kernel: &str) -> Guest {
-        Guest { bench: Bench::new(), kernel: kernel.to_owned() }
+        Guest { bench: Bench::new(), kernel: kernel.to_owned(), qemu: None }
+    }
+
+    /// The guest is run by the newer QEMU that `dev/setup vm` has unpacked into `unpacked`, with these devices in addition.
+    pub fn with_devices(mut self, unpacked: &str, devices: &str) -> Guest {
+        let program = self.bench.path("qemu/qemu-system-x86_64");
+        let directory = program.parent().unwrap().to_owned();
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" != --version ] || exec {unpacked}/usr/bin/qemu-system-x86_64 --version\n\
+             exec {unpacked}/usr/bin/qemu-system-x86_64 -L {unpacked}/usr/share/qemu -L /usr/share/seabios {devices} \"$@\"\n"
+        );
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(&program, text).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        self.qemu = Some(directory.display().to_string());
+        self
     }
 
     /// The command `tailbound guest WORD`, with a cache that all tests share, so that a kernel is unpacked only once.
@@ -37,6 +55,9 @@ impl Guest {
         let mut command = self.bench.tailbound();
         command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")).env(SNAPSHOTS, "1");
         command.args(["guest", word, "--kernel", &self.kernel, "--accelerator", "emulated"]);
+        if let Some(qemu) = &self.qemu {
+            command.env("PATH", format!("{qemu}:{}", std::env::var("PATH").unwrap()));
+        }
         command
     }
 
