@@ -20,6 +20,11 @@ const OF_A_MOMENT: [&str; 9] = [
     "memory.swap_free_kib",
 ];
 
+/// Whether a fact describes one moment: one of the list above, or an offset of a clock with its error.
+fn is_of_a_moment(key: &str) -> bool {
+    OF_A_MOMENT.contains(&key) || key.starts_with("clock.") && key.ends_with("_ns")
+}
+
 /// Returns the circumstances that differ between two records, or that only one of the records contains.
 pub(crate) fn between(a: &Record, b: &Record) -> Vec<Change> {
     let (a, b) = (told(a), told(b));
@@ -38,7 +43,7 @@ fn told(record: &Record) -> BTreeMap<String, String> {
         let at = if i == 0 { String::new() } else { format!("host {}: ", i + 1) };
         all.insert(format!("{at}host"), facts.host);
         all.insert(format!("{at}boot"), facts.boot_id);
-        for fact in facts.facts.into_iter().filter(|f| !OF_A_MOMENT.contains(&f.key.as_str())) {
+        for fact in facts.facts.into_iter().filter(|f| !is_of_a_moment(&f.key)) {
             let value = match fact.value {
                 FactValue::Text(text) if fact.key.starts_with("irq.") => without_counts(&text),
                 FactValue::Text(text) => text,
@@ -124,7 +129,15 @@ pub(crate) fn shared(record: &Record) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_counts;
+    use super::{is_of_a_moment, without_counts};
+
+    #[test]
+    fn offsets_of_clocks_are_no_changes_and_their_names_are() {
+        let of_a_moment = ["clock.ptp0.offset_ns", "clock.ptp0.half_width_ns", "clock.chrony.offset_ns", "load.1min"];
+        assert!(of_a_moment.into_iter().all(is_of_a_moment));
+        let of_the_system = ["clock.ptp0.name", "clock.ptp0.read_by", "clock.tai_offset_s", "timer.slack_ns"];
+        assert!(!of_the_system.into_iter().any(is_of_a_moment));
+    }
 
     #[test]
     fn the_number_of_interrupts_is_no_change_and_their_cpu_is_one() {

@@ -8,6 +8,7 @@
 mod confines;
 mod cpu;
 mod discipline;
+mod hardware_clock;
 mod kernel;
 mod machine;
 mod memory;
@@ -37,6 +38,7 @@ pub(crate) fn collect_from(root: &Path) -> HostFacts {
         network::read,
         confines::read,
         discipline::read,
+        hardware_clock::read,
     ] {
         read(&mut collector);
     }

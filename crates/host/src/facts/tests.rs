@@ -35,7 +35,15 @@ fn every_fact_of_this_machine_is_told_or_has_its_reason() {
         assert!(!fact.source.is_empty(), "{fact:?}");
     }
     assert!(facts.facts.windows(2).all(|p| p[0].key < p[1].key), "sorted, no key twice");
-    for key in ["kernel.release", "kernel.cmdline", "cpu.online", "cpu.allowed", "memory.total_kib", "limit.rtprio"] {
+    for key in [
+        "kernel.release",
+        "kernel.cmdline",
+        "cpu.online",
+        "cpu.allowed",
+        "memory.total_kib",
+        "limit.rtprio",
+        "clock.tai_offset_s",
+    ] {
         assert!(!matches!(facts.get(key), None | Some(FactValue::Unknown(_))), "{key}: {:?}", facts.get(key));
     }
     assert!(matches!(facts.get("kernel.hz"), Some(FactValue::Number(24..=10_000))), "{:?}", facts.get("kernel.hz"));
@@ -51,7 +59,9 @@ fn an_empty_tree_has_the_same_facts_all_with_reasons() {
     {
         assert!(matches!(facts.get(key), Some(FactValue::Unknown(_))), "{key}: {:?}", facts.get(key));
     }
-    let fixed = |key: &&str| !["cpu.vulnerability.", "numa.node", "irq."].iter().any(|p| key.starts_with(p));
+    let fixed = |key: &&str| {
+        !["cpu.vulnerability.", "numa.node", "irq.", "clock.chrony.", "clock.ptp"].iter().any(|p| key.starts_with(p))
+    };
     let live = collect();
     for key in live.facts.iter().map(|f| f.key.as_str()).filter(fixed) {
         assert!(facts.get(key).is_some(), "{key} is missing silently");

@@ -74,6 +74,12 @@ impl PtpReading {
         let [before, after] = self.realtime_ns;
         [self.clock_ns - after, self.clock_ns - before]
     }
+
+    /// Largest possible error of the middle of the offset, ns: half of its range, rounded up.
+    pub fn half_width_ns(&self) -> i64 {
+        let [before, after] = self.realtime_ns;
+        (after - before + 1) / 2
+    }
 }
 
 impl PtpClock {
@@ -158,6 +164,7 @@ mod tests {
         let offset = |at_ns: i64, offset_ns, width_ns| ClockOffset { at_ns, offset_ns, width_ns };
         let reading = converted([2_000, 777, 2_004], [offset(100, 1_005, 10), offset(3_000, 1_025, 11)]);
         assert_eq!(reading.offset_ns(), [777 - 2_004, 777 - 2_000]);
+        assert_eq!(reading.half_width_ns(), 2);
         assert_eq!(reading.unadjusted_ns, [2_000 - 1_030, 2_004 - 1_000]);
         let own = system_reading();
         let [before, after] = own.unadjusted_ns;

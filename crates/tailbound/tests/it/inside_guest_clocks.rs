@@ -159,11 +159,15 @@ fn the_clock_of_an_igb_is_read_by_its_driver() {
         .with_devices(&qemu, "-netdev user,id=card,restrict=on -device igb,netdev=card,romfile=");
     let lines = format!(
         "(sleep 9; {phc_ctl} /dev/ptp0 adj 0.0005) >done 2>&1 &\n\
-         tailbound clock --interface eth0 --for 18s --format json >found 2>&1"
+         tailbound clock --interface eth0 --for 18s --format json >found 2>&1\n\
+         tailbound doctor --json | grep -A 4 clock.ptp0.read_by >done"
     );
     let (found, console) = found(&guest, &["--module", "igb", "--with", &phc_ctl], &lines);
     let clock = &found["clocks"][1];
     assert_eq!((&clock["read_by"], &clock["interfaces"][0]), (&"PTP_SYS_OFFSET_EXTENDED".into(), &"eth0".into()));
+    // The fact of the host.
+    let fact = console.rsplit_once("clock.ptp0.read_by").unwrap_or_else(|| panic!("{console}")).1;
+    assert!(fact.contains("PTP_SYS_OFFSET_EXTENDED"), "{console}");
     let changes = clock["changes"].as_array().unwrap();
     assert!(changes.len() == 1 && is_proved(&changes[0]["step_ns"]), "{changes:?}\n{console}");
     println!("{}", changes[0]);

@@ -69,11 +69,11 @@ pub struct ChangeFound {
 impl ReadingFound {
     /// What is printed of a reading, with the reading before it, for a clock of the system or of hardware.
     pub fn new(reading: &PtpReading, before: Option<&PtpReading>, (begin_ns, is_system): (i64, bool)) -> ReadingFound {
-        let [earliest, latest] = if is_system { reading.unadjusted_ns } else { reading.realtime_ns };
+        let [before_ns, after_ns] = reading.unadjusted_ns;
         ReadingFound {
-            at_ns: reading.unadjusted_ns[0] - begin_ns,
+            at_ns: before_ns - begin_ns,
             offset_ns: (!is_system).then(|| reading.offset_ns()),
-            half_width_ns: (latest - earliest + 1) / 2,
+            half_width_ns: if is_system { (after_ns - before_ns + 1) / 2 } else { reading.half_width_ns() },
             rate_ppb: before.and_then(|before| rate_ppb(before, reading)),
         }
     }

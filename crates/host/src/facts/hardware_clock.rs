@@ -1,0 +1,35 @@
+//! Facts about the PTP hardware clocks of the host, and about CLOCK_TAI. Conversions of time stamps do not use these facts.
+
+use super::source::Collector;
+use crate::clock::tai_offset_s;
+use crate::ptp_clock::{PtpClock, PtpDevice, PtpError, PtpInterface, PtpReading, ptp_devices};
+
+pub(super) fn read(c: &mut Collector) {
+    c.put_number("clock.tai_offset_s", "adjtimex", Ok(i64::from(tai_offset_s())));
+    // A copied tree of files has no devices.
+    if !c.is_live() {
+        return;
+    }
+    for device in ptp_devices().unwrap_or_default() {
+        put(c, &device);
+    }
+}
+
+/// Adds the name of a clock, its network interfaces, and one reading of it beside CLOCK_REALTIME.
+fn put(c: &mut Collector, device: &PtpDevice) {
+    let key = |word: &str| format!("clock.ptp{}.{word}", device.number);
+    c.put_text(key("name"), "/sys/class/ptp", Ok(device.name.clone()));
+    c.put_text(key("interfaces"), "ETHTOOL_GET_TS_INFO", Ok(device.interfaces.join(" ")));
+    let reading = PtpClock::open(&device.path()).and_then(|clock| Ok((clock.interface, clock.read()?)));
+    let reading = reading.map_err(|e: PtpError| e.problem().what);
+    let source = reading.as_ref().map_or("PTP_CLOCK_GETCAPS", |(interface, _)| interface.name());
+    let of = |value: fn(&PtpReading) -> i64| reading.as_ref().map(|(_, reading)| value(reading)).map_err(Clone::clone);
+    let middle = |reading: &PtpReading| {
+        let [low, high] = reading.offset_ns();
+        low + (high - low) / 2
+    };
+    c.put_number(key("offset_ns"), source, of(middle));
+    c.put_number(key("half_width_ns"), source, of(PtpReading::half_width_ns));
+    let read_by = reading.as_ref().map(|(interface, _): &(PtpInterface, _)| interface.name().to_owned());
+    c.put_text(key("read_by"), source, read_by.map_err(Clone::clone));
+}
