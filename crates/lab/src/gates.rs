@@ -134,9 +134,7 @@ struct Reading {
 impl Reading {
     fn now() -> Reading {
         let ahead = clock::read_offset_with(clock::monotonic_ns, clock::tai_ns);
-        let of_realtime = clock::read_offset_with(clock::realtime_ns, clock::tai_ns);
-        let tai_offset_s = (of_realtime.offset_ns as f64 / SECOND_NS as f64).round() as i32;
-        Reading { tai_offset_s, ahead_ns: ahead.offset_ns, within_ns: ahead.width_ns / 2 + 1 }
+        Reading { tai_offset_s: clock::tai_offset_s(), ahead_ns: ahead.offset_ns, within_ns: ahead.width_ns / 2 + 1 }
     }
 }
 

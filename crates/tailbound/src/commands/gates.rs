@@ -9,11 +9,8 @@ use crate::output::outln;
 use std::io::Read;
 use std::path::Path;
 use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, check, predict, schedules};
-use tailbound_host::clock::{read_offset_with, realtime_ns, tai_ns};
 use tailbound_model::{ExitCode, Nanos, Severity, TrialSpec, Warning};
 
-/// The difference between CLOCK_TAI and CLOCK_REALTIME consists of whole seconds.
-const HALF_A_SECOND_NS: i64 = 500_000_000;
 /// Path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
@@ -125,8 +122,7 @@ fn check_study(args: &GatesCheck) -> CommandResult {
 
 /// Note if nobody has set the difference between CLOCK_TAI and CLOCK_REALTIME of this machine.
 fn tai_unset() -> Option<Warning> {
-    let ahead = read_offset_with(realtime_ns, tai_ns);
-    if ahead.offset_ns.abs() >= HALF_A_SECOND_NS {
+    if tailbound_host::clock::tai_offset_s() != 0 {
         return None;
     }
     let what = "CLOCK_TAI of this machine is equal to CLOCK_REALTIME: nobody has set the leap seconds, so that schedules and launch \
