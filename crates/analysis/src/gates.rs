@@ -128,6 +128,9 @@ impl Table {
 
     fn report(self, end: String, class: String) -> GateReport {
         let prediction = self.gate.prediction();
+        // Of frames with launch times, each one waits for the delay.
+        let delay_ns = self.gate.delay_ns();
+        let has_launch_times = delay_ns > 0;
         let waits = self.parts.iter().map(|(part, of)| GateWaits {
             above_ns: self.bound((part - 1).max(0)),
             up_to_ns: self.bound(*part),
@@ -143,11 +146,15 @@ impl Table {
             class,
             frame_bytes: self.gate.frame_bytes(),
             cycle_ns: self.gate.cycle_ns(),
-            mean_wait_ns: prediction.mean_wait_ns,
-            worst_wait_ns: prediction.worst_wait_ns,
-            share_without_wait: prediction.share_without_wait,
+            mean_wait_ns: prediction.mean_wait_ns.map(|ns| ns + delay_ns as f64),
+            worst_wait_ns: prediction.worst_wait_ns.map(|ns| ns + delay_ns.unsigned_abs()),
+            share_without_wait: prediction.share_without_wait.map(|share| if has_launch_times { 0.0 } else { share }),
             waits: waits.collect(),
-            permitted: self.gate.starts().into_iter().map(|(from_ns, to_ns)| [from_ns, to_ns]).collect(),
+            permitted: match has_launch_times {
+                // They leave at other times than those at which they are ready.
+                true => Vec::new(),
+                false => self.gate.starts().into_iter().map(|(from_ns, to_ns)| [from_ns, to_ns]).collect(),
+            },
             phases: self.phases.values().cloned().collect(),
             cycles_later: self.cycles_later,
             outside: self.outside,

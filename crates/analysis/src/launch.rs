@@ -25,11 +25,12 @@ pub(crate) fn of(
             after_ns.extend(arrived.map(|(i, _, arrived_ns)| arrived_ns - batch.intended_ns[i] - launch.lead.0));
         })?;
     }
-    let streams =
-        record.manifest.trials.iter().filter(|done| trials.contains(&done.id)).filter_map(|t| t.stream.as_ref());
+    let done = record.manifest.trials.iter().filter(|done| trials.contains(&done.id));
+    let streams: Vec<_> = done.filter_map(|done| done.stream.as_ref()).collect();
     let refused: Vec<LaunchRefusal> =
-        streams.flat_map(|stream| stream.refused.iter().map(|refused| refused.why)).collect();
-    Ok(Some(report(launch, after_ns, &refused)))
+        streams.iter().flat_map(|stream| &stream.refused).map(|refused| refused.why).collect();
+    let refused_incomplete = streams.iter().any(|stream| stream.reports_full || stream.refused_more > 0);
+    Ok(Some(LaunchReport { refused_incomplete, ..report(launch, after_ns, &refused) }))
 }
 
 fn report(launch: LaunchSpec, mut after_ns: Vec<i64>, refused: &[LaunchRefusal]) -> LaunchReport {
@@ -51,6 +52,7 @@ fn report(launch: LaunchSpec, mut after_ns: Vec<i64>, refused: &[LaunchRefusal])
         after_max_ns: after_ns.last().copied(),
         refused_invalid: refused(LaunchRefusal::Invalid),
         refused_missed: refused(LaunchRefusal::Missed),
+        refused_incomplete: false,
     }
 }
 

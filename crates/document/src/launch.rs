@@ -32,4 +32,8 @@ pub struct LaunchReport {
     pub refused_invalid: u64,
     /// Number of messages, with the warm-up, that the kernel did not send because their launch time passed in the queue.
     pub refused_missed: u64,
+    /// Whether more messages than these may have been refused, because the kernel had no room for reports, or the record for more
+    /// slots.
+    #[serde(default)]
+    pub refused_incomplete: bool,
 }

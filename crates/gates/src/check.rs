@@ -2,7 +2,8 @@
 
 use crate::{ETHERNET_BYTES, Entry, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, predict};
 use tailbound_model::{
-    GateEntry, GatesFact, GatesSpec, LaunchSpec, Nanos, PathSpec, Rate, Severity, StreamSpec, TrialSpec, Warning,
+    GateEntry, GatesBy, GatesFact, GatesSpec, LaunchSpec, Nanos, PathSpec, Rate, Severity, StreamSpec, TrialSpec,
+    Warning,
 };
 
 /// Speed that the kernel reports for the interfaces that Tailbound makes (veth), bit/s.
@@ -37,7 +38,9 @@ pub fn check(spec: &TrialSpec) -> Vec<Warning> {
     let ends = [("ping", &spec.ping.gates), ("pong", &spec.pong.gates)];
     let launch = spec.stream.and_then(|stream| stream.launch).map(|launch| without_offload(&launch).at_end("ping"));
     let of_end = |(end, gates): (&str, &Option<GatesSpec>)| {
-        let found = gates.as_ref().map(|gates| of_gates(spec, gates)).unwrap_or_default();
+        // Nothing is known of existing gates.
+        let known = gates.as_ref().filter(|gates| gates.by != GatesBy::Existing);
+        let found = known.map(|gates| of_gates(spec, gates, end == "ping")).unwrap_or_default();
         found.into_iter().map(|warning| warning.at_end(end)).collect::<Vec<_>>()
     };
     ends.into_iter().flat_map(of_end).chain(launch).collect()
@@ -60,7 +63,7 @@ pub fn class_of_messages(spec: &TrialSpec, class_of_priority: &[u8]) -> u32 {
     class_of_priority.get(given.unwrap_or_default() & 15).map_or(0, |class| u32::from(*class))
 }
 
-fn of_gates(spec: &TrialSpec, gates: &GatesSpec) -> Vec<Warning> {
+fn of_gates(spec: &TrialSpec, gates: &GatesSpec, is_of_ping: bool) -> Vec<Warning> {
     let schedule = Schedule::from(gates);
     let mut found = Vec::new();
     if schedule.differs() {
@@ -101,8 +104,9 @@ fn of_gates(spec: &TrialSpec, gates: &GatesSpec) -> Vec<Warning> {
             found.push(Warning::new("gate_never_opens", severity, what, help));
         } else if number as u32 == own {
             found.extend(does_not_fit(spec, &class.name, &windows));
-            found.extend(match spec.stream {
-                Some(stream) => at_phase(spec, &stream, &class.name, &windows),
+            // The stream of the ping counts from the begin of its own gates.
+            found.extend(match spec.stream.filter(|_| is_of_ping) {
+                Some(stream) => at_phase(spec, &stream, (&class.name, gates.by.delay().0), &windows),
                 None => beats(spec, windows.cycle_ns),
             });
         }
@@ -111,15 +115,23 @@ fn of_gates(spec: &TrialSpec, gates: &GatesSpec) -> Vec<Warning> {
 }
 
 /// Note about the wait of the messages of a stream whose phase in the cycle is always the same.
-fn at_phase(spec: &TrialSpec, stream: &StreamSpec, class: &str, windows: &crate::Windows) -> Option<Warning> {
+///
+/// `delay_ns`: from its arrival in the queue until a frame of the class can be launched, ns.
+fn at_phase(
+    spec: &TrialSpec,
+    stream: &StreamSpec,
+    (class, delay_ns): (&str, i64),
+    windows: &crate::Windows,
+) -> Option<Warning> {
     let Rate::Period(period) = spec.rate else { return None };
     let cycle_ns = i64::try_from(windows.cycle_ns).ok().filter(|ns| *ns > 0)?;
     if period.0 % cycle_ns != 0 {
         return beats(spec, windows.cycle_ns);
     }
     let phase_ns = stream.offset.0.rem_euclid(cycle_ns);
-    let wait_ns = windows.wait_ns(phase_ns.unsigned_abs(), own_frame(spec)?)?;
-    let [phase, cycle, wait] = [phase_ns, cycle_ns, wait_ns as i64].map(Nanos);
+    let launched_ns = (phase_ns + delay_ns).rem_euclid(cycle_ns);
+    let wait_ns = windows.wait_ns(launched_ns.unsigned_abs(), own_frame(spec)?)? as i64 + delay_ns;
+    let [phase, cycle, wait] = [phase_ns, cycle_ns, wait_ns].map(Nanos);
     let what = format!(
         "each message is due {phase} after the begin of the cycle of {cycle}, and a frame that is ready then waits for {wait} for the \
          gate of class `{class}`"

@@ -18,14 +18,23 @@ pub struct Gate {
     frame: Frame,
     /// Time after its arrival in the queue at which a frame is launched at the earliest, ns.
     delay_ns: i64,
+    /// Monotonic time at which the clock of the schedule was read, ns, if that is a hardware clock.
+    hardware_read_at_ns: Option<i64>,
 }
+
+/// Speed of an interface that does not report one, Mbit/s.
+const FAST_MBIT_S: u64 = 100_000;
+/// Largest difference of the rates of a hardware clock and the monotonic clock, parts per million (IEEE 802.1AS: 100).
+const HARDWARE_PPM: i64 = 100;
 
 impl Gate {
     /// The gate of the messages that this end of the path sends; `None` if it has no gates, or if a message has several frames.
     /// Headers of the middleware are not known: with them, a message can wait longer.
     pub fn of(end: &PathEnd, spec: &TrialSpec) -> Option<Gate> {
         let (fact, payload) = (end.gates.as_ref()?, spec.payload.0 + IP_UDP_BYTES);
-        let speed = u64::try_from(end.speed_mbit_s?).ok()?.checked_mul(1_000_000)?;
+        // Of an interface whose speed is not known, frames are taken for as short as on a fast one, so that none seems to be outside.
+        let mbit_s = end.speed_mbit_s.and_then(|speed| u64::try_from(speed).ok()).filter(|speed| *speed > 0);
+        let speed = mbit_s.unwrap_or(FAST_MBIT_S).checked_mul(1_000_000)?;
         let frame = Frame { bytes: payload + ETHERNET_BYTES, speed: Speed::of_bits_per_second(speed)? };
         let schedule = Schedule::of_kernel(fact);
         let class = class_of_messages(spec, &fact.class_of_priority);
@@ -38,6 +47,7 @@ impl Gate {
             within_ns: fact.within_ns,
             frame,
             delay_ns: fact.delay_ns.into(),
+            hardware_read_at_ns: fact.hardware_clock.map(|_| fact.read_at_ns),
         })
     }
 
@@ -49,7 +59,7 @@ impl Gate {
     /// The gate of the class with this number and these windows, for frames of this size. The schedule began at `base_ns`, which is
     /// wrong by at most `within_ns`, monotonic ns.
     pub fn new(class: u32, (windows, frame): (Windows, Frame), base_ns: i64, within_ns: i64) -> Gate {
-        Gate { class, windows, base_ns, within_ns, frame, delay_ns: 0 }
+        Gate { class, windows, base_ns, within_ns, frame, delay_ns: 0, hardware_read_at_ns: None }
     }
 
     /// The gate for frames that have launch times, at the earliest this time after their arrival in the queue, ns.
@@ -109,16 +119,23 @@ impl Gate {
         self.windows.wait_ns(self.phase_ns(at_ns) as u64, self.frame).map(|ns| ns as i64)
     }
 
+    /// Largest error of the begin of the schedule at a time (monotonic ns), ns. A hardware clock can run at another rate.
+    fn error_ns(&self, at_ns: i64) -> i64 {
+        let away_ns = self.hardware_read_at_ns.map_or(0, |read_ns| at_ns.saturating_sub(read_ns).saturating_abs());
+        self.within_ns.saturating_add(away_ns / (1_000_000 / HARDWARE_PPM))
+    }
+
     /// The time from which a frame that is ready at `ready_ns` may be sent, at the earliest that is possible; monotonic ns. A
     /// frame that is ready later is permitted at this time or later.
     pub fn permitted_ns(&self, ready_ns: i64) -> i64 {
         let launch_ns = ready_ns + self.delay_ns;
-        let earliest_ns = launch_ns.saturating_sub(self.within_ns);
+        let within_ns = self.error_ns(ready_ns);
+        let earliest_ns = launch_ns.saturating_sub(within_ns);
         // The window may still last.
         if self.wait_at(earliest_ns) == Some(0) {
-            return ready_ns.max(earliest_ns - self.after_begin_ns(earliest_ns) - self.within_ns);
+            return ready_ns.max(earliest_ns - self.after_begin_ns(earliest_ns) - within_ns);
         }
-        launch_ns + (self.wait_at(launch_ns).unwrap_or(0) - self.within_ns).max(-self.delay_ns)
+        launch_ns + (self.wait_at(launch_ns).unwrap_or(0) - within_ns).max(-self.delay_ns)
     }
 }
 
@@ -155,6 +172,15 @@ mod tests {
         // The last frame may begin 104 ns before the window ends, or up to 100 ns later.
         assert_eq!([at(4_999_996), at(4_999_997)], [4_999_996, 19_999_900]);
         assert_eq!(at(60_000_000_000 + 6_000_000), 60_000_000_000 + 19_999_900);
+    }
+
+    #[test]
+    fn a_hardware_clock_is_known_less_exactly_after_a_while() {
+        let fact = Gate { hardware_read_at_ns: Some(0), ..gate() };
+        // 100 ppm of 60 s, and the error of the reading.
+        assert_eq!([fact.error_ns(0), fact.error_ns(60_000_000_000)], [100, 6_000_100]);
+        let at = |after_base_ns: i64| fact.permitted_ns(7_000 + after_base_ns) - 7_000;
+        assert_eq!(at(60_000_000_000 + 12_000_000), 60_000_000_000 + 20_000_000 - 6_001_300);
     }
 
     #[test]

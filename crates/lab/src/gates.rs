@@ -3,17 +3,21 @@
 use crate::error::lack;
 use crate::launch;
 use crate::netlink::{converse, index};
-use crate::netns::NetNs;
+use crate::netns::{NetNs, run_in};
 use crate::qdisc::{self, Discipline, Found, attributes, priority_map, push};
 use rtnetlink::packet_route::tc::TcHandle;
 use rtnetlink::{Error, Handle};
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tailbound_host::clock;
-use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, Nanos, Problem};
+use tailbound_host::ptp_clock::{PtpClock, PtpError, ptp_device_of};
+use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, LaunchQueueFact, Nanos, Problem};
 
 const KIND: &str = "taprio";
+/// Largest number of transmit queues of a schedule of a study.
+const MOST_QUEUES: u16 = 16;
 /// The handle of `taprio`, by which its queues are named.
 const HANDLE: TcHandle = TcHandle { major: 1, minor: 0 };
 const SECOND_NS: i64 = 1_000_000_000;
@@ -33,6 +37,8 @@ const FLAGS: u16 = 10;
 const TXTIME_DELAY: u16 = 11;
 /// Flag of taprio: frames have launch times (TCA_TAPRIO_ATTR_FLAG_TXTIME_ASSIST).
 const ASSIST: u32 = 1;
+/// Flag of taprio: the network card opens and closes the gates (TCA_TAPRIO_ATTR_FLAG_FULL_OFFLOAD).
+const OFFLOAD: u32 = 2;
 const ENTRY: u16 = 1;
 const ENTRY_INDEX: u16 = 1;
 const ENTRY_CMD: u16 = 2;
@@ -67,6 +73,9 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, second_n
     tokio::time::sleep(Duration::from_nanos((base_ns - now_ns).max(0).unsigned_abs())).await;
     // A schedule whose begin is over begins with its next cycle.
     let end = Instant::now() + BEGINS_WITHIN + cycle(gates).duration();
+    if let GatesBy::Assist { ahead } = gates.by {
+        launched_ahead(netns, name.clone(), (gates.queues(), ahead)).await?;
+    }
     let found = loop {
         match read(netns, name.clone()).await? {
             Some((found, false)) => break found,
@@ -77,12 +86,29 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, second_n
             Some(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     };
-    let asked =
-        GatesFact { ahead_ns: found.ahead_ns, within_ns: found.within_ns, ..asked(gates, base_ns, found.tai_offset_s) };
+    let asked = GatesFact {
+        ahead_ns: found.ahead_ns,
+        within_ns: found.within_ns,
+        read_at_ns: found.read_at_ns,
+        ..asked(gates, base_ns, found.tai_offset_s)
+    };
     if found == asked {
         return Ok(());
     }
     Err(io::Error::other(format!("the kernel set other gates: {}", difference(&asked, &found))))
+}
+
+/// Checks that each of the queues gives frames to the device this time before their launch time of CLOCK_TAI.
+async fn launched_ahead(netns: &NetNs, name: String, (count, ahead): (u16, Nanos)) -> io::Result<()> {
+    let job = move |handle: Handle| async move {
+        let index = index(&handle, &name).await?;
+        launch::all_queues(&handle, index, (HANDLE, count)).await
+    };
+    let asked = LaunchQueueFact { ahead_ns: ahead.0, clock: libc::CLOCK_TAI, deadline: false, offload: false };
+    match converse(netns, job)?.wait().await?? {
+        Some(found) if found == (asked, count) => Ok(()),
+        found => Err(io::Error::other(format!("the kernel set other queues with launch times: {found:?}"))),
+    }
 }
 
 /// What differs between the gates that were asked for and those that the kernel reports.
@@ -109,14 +135,19 @@ fn difference(asked: &GatesFact, found: &GatesFact) -> String {
 
 /// The gates of an interface, and whether their schedule has not begun yet; `None` if the interface has none.
 pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<(GatesFact, bool)>> {
+    let of_clock = name.clone();
     let job = |handle: Handle| async move {
         let index = index(&handle, &name).await?;
         let found = qdisc::found(&handle, index, (KIND, TcHandle::ROOT)).await?;
-        let first = TcHandle { major: HANDLE.major, minor: 1 };
-        Ok::<_, Error>((found, launch::ahead_of(&handle, index, first).await?))
+        let queues = launch::all_queues(&handle, index, (HANDLE, MOST_QUEUES)).await?;
+        Ok::<_, Error>((found, queues.map(|(queue, _)| queue.ahead_ns)))
     };
     let (found, launch_ahead_ns) = converse(netns, job)?.wait().await??;
-    let clock = Reading::now();
+    let is_by_card = found.as_ref().is_some_and(|found| word_of(&found.options, FLAGS) & OFFLOAD != 0);
+    let clock = match is_by_card {
+        true => run_in(netns, move || Reading::of_card(&of_clock))?.wait().await??,
+        false => Reading::now(),
+    };
     let incomplete = || io::Error::other("the kernel's answer about the gates is incomplete");
     let found = found.map(|found| parsed(&found, clock).ok_or_else(incomplete)).transpose()?;
     let launch_ahead_ns = launch_ahead_ns.map_or(0, |ns| ns as u32);
@@ -129,12 +160,38 @@ struct Reading {
     tai_offset_s: i32,
     ahead_ns: i64,
     within_ns: i64,
+    /// Number of the hardware clock, if the clock is one.
+    hardware: Option<u32>,
+    read_at_ns: i64,
 }
 
 impl Reading {
+    /// The hardware clock of the card with this interface, in comparison with CLOCK_MONOTONIC by CLOCK_REALTIME.
+    fn of_card(interface: &str) -> io::Result<Reading> {
+        let failed = |error: PtpError| io::Error::other(error.problem().what);
+        let number = ptp_device_of(interface).map_err(failed)?;
+        let clock = PtpClock::open(Path::new(&format!("/dev/ptp{number}"))).map_err(failed)?;
+        let reading = clock.read().map_err(failed)?;
+        let realtime = clock::read_offset();
+        let [low_ns, high_ns] = reading.offset_ns();
+        Ok(Reading {
+            tai_offset_s: clock::tai_offset_s(),
+            ahead_ns: low_ns + (high_ns - low_ns) / 2 + realtime.offset_ns,
+            within_ns: reading.half_width_ns() + realtime.width_ns / 2 + 1,
+            hardware: Some(number),
+            read_at_ns: realtime.at_ns,
+        })
+    }
+
     fn now() -> Reading {
         let ahead = clock::read_offset_with(clock::monotonic_ns, clock::tai_ns);
-        Reading { tai_offset_s: clock::tai_offset_s(), ahead_ns: ahead.offset_ns, within_ns: ahead.width_ns / 2 + 1 }
+        Reading {
+            tai_offset_s: clock::tai_offset_s(),
+            ahead_ns: ahead.offset_ns,
+            within_ns: ahead.width_ns / 2 + 1,
+            hardware: None,
+            read_at_ns: ahead.at_ns,
+        }
     }
 }
 
@@ -153,10 +210,10 @@ fn asked(gates: &GatesSpec, base_ns: i64, tai_offset_s: i32) -> GatesFact {
         clock: libc::CLOCK_TAI,
         tai_offset_s,
         overhead_bytes: WIRE_BYTES,
-        flags: if gates.by == GatesBy::Software { 0 } else { ASSIST },
+        flags: if matches!(gates.by, GatesBy::Assist { .. }) { ASSIST } else { 0 },
         delay_ns: gates.by.delay().0 as u32,
         launch_ahead_ns: match gates.by {
-            GatesBy::Software => 0,
+            GatesBy::Software | GatesBy::Existing => 0,
             GatesBy::Assist { ahead } => ahead.0 as u32,
         },
         ..GatesFact::default()
@@ -173,7 +230,7 @@ fn options(gates: &GatesSpec, base_ns: i64) -> Vec<u8> {
     if let Some(cycle) = gates.cycle {
         push(&mut bytes, CYCLE_TIME, &cycle.0.to_ne_bytes());
     }
-    if gates.by != GatesBy::Software {
+    if matches!(gates.by, GatesBy::Assist { .. }) {
         push(&mut bytes, FLAGS, &ASSIST.to_ne_bytes());
         push(&mut bytes, TXTIME_DELAY, &(gates.by.delay().0 as u32).to_ne_bytes());
     }
@@ -202,6 +259,12 @@ fn size_table() -> Vec<u8> {
     bytes
 }
 
+/// The number of this attribute; 0 = there is none.
+fn word_of(options: &[u8], kind: u16) -> u32 {
+    let found = attributes(options).find(|(k, _)| *k == kind);
+    found.and_then(|(_, value)| value.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
 /// The schedule that comes next, if there is one, otherwise the schedule in force; and whether it comes next.
 fn parsed(found: &Found, clock: Reading) -> Option<(GatesFact, bool)> {
     let of = |bytes: &'_ [u8], kind: u16| attributes(bytes).find(|(k, _)| *k == kind).map(|(_, value)| value.to_vec());
@@ -223,13 +286,19 @@ fn parsed(found: &Found, clock: Reading) -> Option<(GatesFact, bool)> {
         entries: entries.collect::<Option<_>>()?,
         cycle_ns: time(CYCLE_TIME)?,
         base_ns: time(BASE_TIME)?,
-        clock: word(whole, CLOCKID)? as i32,
+        // The kernel names no clock if the card opens and closes the gates.
+        clock: match word_of(whole, FLAGS) & OFFLOAD {
+            0 => word(whole, CLOCKID)? as i32,
+            _ => -1,
+        },
+        hardware_clock: clock.hardware,
+        read_at_ns: clock.read_at_ns,
         tai_offset_s: clock.tai_offset_s,
         ahead_ns: clock.ahead_ns,
         within_ns: clock.within_ns,
         overhead_bytes: overhead.unwrap_or_default(),
-        flags: word(whole, FLAGS).unwrap_or_default(),
-        delay_ns: word(whole, TXTIME_DELAY).unwrap_or_default(),
+        flags: word_of(whole, FLAGS),
+        delay_ns: word_of(whole, TXTIME_DELAY),
         launch_ahead_ns: 0,
     };
     Some((fact, is_pending))
@@ -248,7 +317,7 @@ pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
     let entries = gates.entries.iter().map(|entry| format!("sched-entry S {:x} {}", entry.open, entry.time.0));
     let cycle = gates.cycle.map(|cycle| format!(" cycle-time {}", cycle.0)).unwrap_or_default();
     let assist = match gates.by {
-        GatesBy::Software => String::new(),
+        GatesBy::Software | GatesBy::Existing => String::new(),
         GatesBy::Assist { ahead } => format!(
             " flags 0x1 txtime-delay {}; tc qdisc add dev {name} parent 1:QUEUE etf clockid CLOCK_TAI delta {} skip_sock_check",
             gates.by.delay().0,

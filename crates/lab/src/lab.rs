@@ -73,7 +73,9 @@ impl Lab {
                 }
                 let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
                 let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
-                let ends = found.into_iter().enumerate().map(|(end, found)| found.into_side(&peers(end))).collect();
+                let ends = found.into_iter().enumerate();
+                let ends =
+                    ends.map(|(end, found)| found.into_side(&peers(end), spec.gates_of(end).is_some())).collect();
                 let failed = |e| LabError::read("reading the interfaces to which guests are attached", "here", e);
                 let attached = wiring.map(|wiring| (0..spec.places()).map(|end| wiring.attached(end)).collect());
                 let attached = attached.unwrap_or_else(|| Ok(Vec::new())).map_err(failed)?;
@@ -226,10 +228,11 @@ impl Lab {
 }
 
 impl Found {
-    fn into_side(self, peers: &[IpAddr]) -> Side {
+    /// `has_gates`: the interface has gates, which are read.
+    fn into_side(self, peers: &[IpAddr], has_gates: bool) -> Side {
         let Found { site, interface, address } = self;
         let net = EndNet::new(&interface.name, address.into(), peers, interface.mtu, interface.multicast);
-        Side { site, net, gated: None, launching: None }
+        Side { site, net, gated: has_gates.then_some(interface.name), launching: None }
     }
 }
 

@@ -34,11 +34,24 @@ pub(crate) async fn put(netns: &NetNs, name: String, launch: LaunchSpec) -> io::
         qdisc::add(handle, index, own).await
     };
     converse(netns, job)?.wait().await??;
+    if !has_map(netns, name.clone(), map(launch.priority)).await? {
+        return Err(io::Error::other("the kernel set other queues for the priorities of the packets (mqprio)"));
+    }
     match read(netns, name).await? {
         Some(found) if found == asked(launch) => Ok(()),
         Some(found) => Err(io::Error::other(format!("the kernel set {found:?} instead of {:?}", asked(launch)))),
         None => Err(io::Error::other("the interface has no queue with launch times when it is read back")),
     }
+}
+
+/// Whether the kernel reports this map of priorities at the root of an interface.
+async fn has_map(netns: &NetNs, name: String, map: Vec<u8>) -> io::Result<bool> {
+    let job = |handle: Handle| async move {
+        let index = index(&handle, &name).await?;
+        qdisc::found(&handle, index, (ABOVE, TcHandle::ROOT)).await
+    };
+    let found = converse(netns, job)?.wait().await??;
+    Ok(found.is_some_and(|found| found.options.starts_with(&map)))
 }
 
 /// The queue with launch times of an interface; `None` if it has none.
@@ -81,11 +94,21 @@ pub(crate) fn of_all_sockets(parent: TcHandle, ahead_ns: i64) -> Discipline {
     Discipline { parent, ..Discipline::at_root(KIND, with_flags(queue, SKIP_SOCKET_CHECK)) }
 }
 
-/// Time before the launch time at which the queue discipline with this parent gives frames to the device, ns; `None` = there is no
-/// such queue.
-pub(crate) async fn ahead_of(handle: &Handle, index: u32, parent: TcHandle) -> Result<Option<i64>, Error> {
-    let found = qdisc::found(handle, index, (KIND, parent)).await?;
-    Ok(found.and_then(|found| parsed(&found.options)).map(|queue| queue.ahead_ns))
+/// The queue with launch times that is the same below the first `count` classes of a queue discipline with this handle, and their
+/// number; `None` = there is none, or they differ.
+pub(crate) async fn all_queues(
+    handle: &Handle,
+    index: u32,
+    (above, count): (TcHandle, u16),
+) -> Result<Option<(LaunchQueueFact, u16)>, Error> {
+    let mut all = Vec::new();
+    for number in 1..=count {
+        let queue = TcHandle { major: above.major, minor: number };
+        let found = qdisc::found(handle, index, (KIND, queue)).await?;
+        all.extend(found.and_then(|found| parsed(&found.options)));
+    }
+    let first = all.first().copied().filter(|first| all.iter().all(|one| one == first));
+    Ok(first.map(|first| (first, all.len() as u16)))
 }
 
 fn with_flags(queue: LaunchQueueFact, flags: u32) -> Vec<u8> {

@@ -240,6 +240,11 @@ impl LabSpec {
         }
     }
 
+    /// Gates of the interface of the end with this number.
+    pub(crate) fn gates_of(&self, end: usize) -> Option<&GatesSpec> {
+        self.gates[usize::from(!self.sends(end))].as_ref()
+    }
+
     /// Specification of the place of the end with this number.
     pub fn place(&self, end: usize) -> &PlaceSpec {
         if self.sends(end) { &self.ping } else { &self.pong }
@@ -281,8 +286,7 @@ impl LabSpec {
     }
 
     fn shape(&self, bridged: bool, mtu: Option<u32>, delay: Option<Nanos>) -> Shape {
-        let of_end = |end: usize| self.gates[usize::from(!self.sends(end))].clone();
-        let gates = (0..self.places()).filter_map(|end| Some((end, of_end(end)?))).collect();
+        let gates = (0..self.places()).filter_map(|end| Some((end, self.gates_of(end)?.clone()))).collect();
         let (rooms, given, vlan) = (self.rooms(), self.given(), self.vlan.clone());
         Shape { bridged, mtu, delay, rooms, given, vlan, gates, launch: self.launch }
     }

@@ -5,8 +5,8 @@ use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
 use tailbound_model::{
-    Collect, ContainerNetwork, Discovery, ExistingEnd, FlowRows, HandOff, Measure, Nanos, OnOverrun, PathSpec,
-    PlaceSpec, Rate, ReceiveMode, TrialSpec,
+    Collect, ContainerNetwork, Discovery, EndSpec, ExistingEnd, FlowRows, GatesBy, HandOff, Measure, Nanos, OnOverrun,
+    PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec,
 };
 
 /// Returns the reason why the combination of levels cannot be run, if there is a reason.
@@ -287,10 +287,25 @@ fn vlan(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     fault(reason, "write `place: netns`, or remove `vlan`")
 }
 
-/// Refuses gates on an interface that Tailbound does not create in a network namespace.
+/// Refuses gates on an interface that Tailbound does not create in a network namespace, and existing ones on one that it creates.
 fn gates(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
-    let (name, end, at) = ends.into_iter().find(|(_, end, _)| end.gates.is_some())?;
+    let is_read = |end: &EndSpec| end.gates.as_ref().is_some_and(|gates| gates.by == GatesBy::Existing);
+    let read = ends.iter().find(|(_, end, _)| is_read(end));
+    if let Some((name, end, at)) = read {
+        if !matches!(spec.path, PathSpec::Existing { .. }) {
+            let reason = format!("existing gates belong to an existing interface, and the path is {}", spec.path);
+            return Some(
+                Fault::new(at.gates, reason).help("write `path: existing` with the interfaces, or remove `by`"),
+            );
+        }
+        if !matches!(end.place, PlaceSpec::Process | PlaceSpec::ExistingNetns(_)) {
+            let reason = format!("gates are read on this host, and the {name} end has the place {}", end.place);
+            let help = "write `place: process` or `place: { existing-netns: NAME }`, or remove `gates`";
+            return Some(Fault::new(at.gates, reason).help(help));
+        }
+    }
+    let (name, end, at) = ends.into_iter().find(|(_, end, _)| end.gates.is_some() && !is_read(end))?;
     if !matches!(spec.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. }) {
         let reason = format!("gates need an interface that Tailbound creates, and the path is {}", spec.path);
         return Some(Fault::new(at.gates, reason).help("write `path: veth` or `path: bridge`, or remove `gates`"));

@@ -162,7 +162,7 @@ pub struct Errors {
     /// Destinations whose kernel refused a datagram.
     pub refused: Vec<SocketAddr>,
     /// Launch times in ns of CLOCK_TAI of datagrams that the own kernel did not send, and the codes of the reasons
-    /// (SO_EE_CODE_TXTIME_* of linux/errqueue.h). The queue has room for as many as the receive buffer; the kernel discards the rest.
+    /// (SO_EE_CODE_TXTIME_* of linux/errqueue.h). The receive buffer limits their number; the kernel discards the rest.
     pub launches: Vec<(i64, u8)>,
 }
 
@@ -197,8 +197,11 @@ fn refused_launch(message: &libc::msghdr) -> Option<(i64, u8)> {
 }
 
 /// Gives the datagrams of a socket launch times of CLOCK_TAI (SO_TXTIME), which are deadlines if `deadline` is set. Refused ones come
-/// into the error queue.
+/// into the error queue, for which the receive buffer is made larger. Both need CAP_NET_ADMIN.
 pub fn launch_times(fd: RawFd, deadline: bool) -> Result<()> {
+    /// Room for about 80,000 reports.
+    const REPORTS_BYTES: c_int = 32 << 20;
+    set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, REPORTS_BYTES)?;
     let flags = libc::SOF_TXTIME_REPORT_ERRORS | if deadline { libc::SOF_TXTIME_DEADLINE_MODE } else { 0 };
     set(fd, libc::SOL_SOCKET, libc::SO_TXTIME, &libc::sock_txtime { clockid: libc::CLOCK_TAI, flags })
 }
@@ -258,13 +261,27 @@ pub fn get_int(fd: RawFd, level: c_int, name: c_int) -> Option<c_int> {
 
 /// Number of datagrams that the kernel dropped because the socket's buffer was full.
 pub fn drops(fd: RawFd) -> Option<u32> {
-    const SO_MEMINFO: c_int = 55;
     const SK_MEMINFO_DROPS: usize = 8;
+    memory(fd).map(|info| info[SK_MEMINFO_DROPS])
+}
+
+/// Whether the receive buffer of a socket, which its error queue shares, had no room for one more small datagram.
+pub fn is_receive_buffer_full(fd: RawFd) -> bool {
+    const SK_MEMINFO_RMEM_ALLOC: usize = 0;
+    const SK_MEMINFO_RCVBUF: usize = 1;
+    /// Memory of a small datagram in the kernel, bytes: more than a report about one needs.
+    const SMALL_BYTES: u32 = 4096;
+    memory(fd).is_some_and(|info| info[SK_MEMINFO_RMEM_ALLOC].saturating_add(SMALL_BYTES) > info[SK_MEMINFO_RCVBUF])
+}
+
+/// How much memory the kernel uses for a socket (SK_MEMINFO_* of linux/sock_diag.h).
+fn memory(fd: RawFd) -> Option<[u32; 9]> {
+    const SO_MEMINFO: c_int = 55;
     let mut info = [0u32; 9];
     let mut len = size_of_val(&info) as socklen_t;
     // SAFETY: `info` has room for `len` bytes.
     let rc = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, SO_MEMINFO, (&raw mut info).cast(), &raw mut len) };
-    (rc == 0 && len as usize == size_of_val(&info)).then_some(info[SK_MEMINFO_DROPS])
+    (rc == 0 && len as usize == size_of_val(&info)).then_some(info)
 }
 
 /// Ends calls that block on a socket. This also works for a socket that is not connected, although the call then

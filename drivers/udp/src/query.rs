@@ -129,13 +129,14 @@ fn flow(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
 }
 
 /// Answers the query `launch` about a writer: the launch times that the kernel refused since the last query, ns of CLOCK_TAI, each
-/// with the code of the reason (SO_EE_CODE_TXTIME_* of linux/errqueue.h).
+/// with the code of the reason (SO_EE_CODE_TXTIME_* of linux/errqueue.h), and whether there was no room for more.
 fn launch(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
     let Endpoint::Writer(writer) = endpoints.existing(ep)? else {
         return fail(TB_EINVAL, format!("query launch: end point {ep} is a reader"));
     };
     let Some(_inside) = writer.common.enter() else { return Err(Fail::closed(ep)) };
-    Ok(json!({"refused": net::errors(writer.common.fd()).launches}))
+    let full = net::is_receive_buffer_full(writer.common.fd());
+    Ok(json!({"refused": net::errors(writer.common.fd()).launches, "full": full}))
 }
 
 fn peers(endpoint: &Endpoint) -> Value {

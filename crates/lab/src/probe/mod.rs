@@ -98,7 +98,9 @@ async fn gates_of(side: &Side, end: &str) -> Result<Option<GatesFact>, LabError>
         (Some(name), Site::Here(netns)) => {
             let read = gates::read(netns, name.clone()).await;
             let read = read.map_err(|error| LabError::read(format!("reading the gates of {name}"), end, error))?;
-            Ok(read.map(|(found, _)| found))
+            let none = || io::Error::other("it has no queue discipline `taprio` (tc qdisc show)");
+            let found = read.ok_or_else(|| LabError::read(format!("reading the gates of {name}"), end, none()))?;
+            Ok(Some(found.0))
         }
         _ => Ok(None),
     }

@@ -40,6 +40,8 @@ pub enum GatesBy {
         /// Time before the launch time at which a frame is given to the device.
         ahead: Nanos,
     },
+    /// What the user or another program has set up: the gates are only read.
+    Existing,
 }
 
 impl GatesBy {
@@ -48,7 +50,7 @@ impl GatesBy {
         /// Time in which a frame gets from `taprio` to `etf`, with a late wake-up.
         const REACHES_THE_QUEUE: i64 = 200_000;
         match self {
-            GatesBy::Software => Nanos(0),
+            GatesBy::Software | GatesBy::Existing => Nanos(0),
             GatesBy::Assist { ahead } => Nanos(ahead.0 + REACHES_THE_QUEUE),
         }
     }
@@ -59,6 +61,7 @@ impl fmt::Display for GatesBy {
         match self {
             GatesBy::Software => f.write_str("software"),
             GatesBy::Assist { ahead } => write!(f, "assist {ahead} ahead"),
+            GatesBy::Existing => f.write_str("existing"),
         }
     }
 }
@@ -105,6 +108,9 @@ impl GatesSpec {
 impl fmt::Display for GatesSpec {
     /// For example `software: stream+ptp 101 us, ptp 103 us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.by == GatesBy::Existing {
+            return write!(f, "{}", self.by);
+        }
         write!(f, "{}: ", self.by)?;
         for (number, entry) in self.entries.iter().enumerate() {
             let open = self.open_in(*entry);
@@ -126,8 +132,14 @@ pub struct GatesFact {
     pub cycle_ns: i64,
     /// Time at which the schedule began or begins, ns since 1970 of `clock`.
     pub base_ns: i64,
-    /// Number of the clock of the schedule: 11 = CLOCK_TAI (clock_gettime(2)).
+    /// Number of the clock of the schedule: 11 = CLOCK_TAI (clock_gettime(2)); -1 = the hardware clock of the network card.
     pub clock: i32,
+    /// Number of the hardware clock of the schedule: N of /dev/ptpN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware_clock: Option<u32>,
+    /// Monotonic time at which the clock of the schedule was read, ns.
+    #[serde(default)]
+    pub read_at_ns: i64,
     /// Time by which CLOCK_TAI was ahead of CLOCK_REALTIME when the schedule was set, s; 0 if nobody has set it since the
     /// machine started.
     pub tai_offset_s: i32,
@@ -139,7 +151,7 @@ pub struct GatesFact {
     /// Number of bytes that the kernel adds to each frame when it computes how long the wire is used (size table).
     pub overhead_bytes: i32,
     /// Flags of `taprio` (TCA_TAPRIO_ATTR_FLAGS): 0 = a timer opens and closes the gates, 1 = frames have launch times
-    /// (txtime-assist).
+    /// (txtime-assist), 2 = the network card opens and closes the gates (offload).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub flags: u32,
     /// Time after its arrival in the queue at which a frame is launched at the earliest, ns; 0 without launch times.

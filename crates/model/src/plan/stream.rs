@@ -58,7 +58,7 @@ impl StreamSpec {
 }
 
 impl fmt::Display for StreamSpec {
-    /// For example `offset 100 us, launched 1 ms later`.
+    /// For example `offset 100 us, launch times 1 ms ahead`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "offset {}", self.offset)?;
         let Some(launch) = self.launch else { return Ok(()) };
@@ -82,6 +82,9 @@ pub struct StreamFact {
     /// Number of refused launch times that are not in `refused`.
     #[serde(default)]
     pub refused_more: u64,
+    /// Whether the kernel had no room for more reports of refused launch times.
+    #[serde(default)]
+    pub reports_full: bool,
 }
 
 impl StreamFact {

@@ -26,13 +26,17 @@ fn arrivals(launch: &LaunchReport) -> String {
     let mut text = String::new();
     if let (Some(p50_ns), Some(p99_ns), Some(max_ns)) = (launch.after_p50_ns, launch.after_p99_ns, launch.after_max_ns)
     {
-        let from_launch = |of: i64| format!("{} {} it", ns(of.abs()), if of < 0 { "before" } else { "after" });
+        let from_launch = |of: i64| match of < 0 {
+            true => format!("at least {} before it", ns(-of)),
+            false => format!("at most {} after it", ns(of)),
+        };
+        let latest = if max_ns < 0 { "before" } else { "after" };
         text.push_str(&format!(
-            " {} messages arrived: half of them at most {}, 99 % at most {}, the last one {}.",
+            " {} messages arrived: half of them {}, 99 % {}, and the latest {} {latest} it.",
             count(launch.messages),
             from_launch(p50_ns),
             from_launch(p99_ns),
-            from_launch(max_ns)
+            ns(max_ns.abs())
         ));
     }
     if launch.early > 0 {
@@ -56,7 +60,8 @@ fn refusals(launch: &LaunchReport) -> String {
     ];
     let refused = all.into_iter().filter(|(refused, _)| *refused > 0);
     let messages = |n| if n == 1 { "1 message".to_owned() } else { format!("{} messages", count(n)) };
-    refused.map(|(n, why)| format!(" The kernel did not send {}, because {why}.", messages(n))).collect()
+    let least = if launch.refused_incomplete { "at least " } else { "" };
+    refused.map(|(n, why)| format!(" The kernel did not send {least}{}, because {why}.", messages(n))).collect()
 }
 
 #[cfg(test)]
@@ -76,6 +81,7 @@ mod tests {
             after_max_ns: Some(8_130_000),
             refused_invalid: 0,
             refused_missed: 31,
+            refused_incomplete: false,
         }
     }
 
@@ -90,7 +96,7 @@ mod tests {
         let strict = said(&launch(false));
         assert!(
             strict.starts_with(
-                "272 messages arrived: half of them at most 105 us before it, 99 % at most 4.75 ms after it,"
+                "272 messages arrived: half of them at least 105 us before it, 99 % at most 4.75 ms after it, and the latest 8.13 ms after it."
             ),
             "{strict}"
         );
@@ -119,5 +125,7 @@ mod tests {
         };
         let text = "The kernel did not send 7 messages, because the launch time had already passed at the queue.";
         assert_eq!(said(&none), text);
+        let more = said(&LaunchReport { refused_incomplete: true, ..none });
+        assert!(more.starts_with("The kernel did not send at least 7 messages"), "{more}");
     }
 }

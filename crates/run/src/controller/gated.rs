@@ -36,7 +36,7 @@ fn warning(end: &str, (outside, all): (u64, u64)) -> Warning {
          is not effective"
     );
     let help = "look at the queue discipline of the interface while a trial runs (tc qdisc show): another program may have \
-                replaced it, or the clock of the schedule was set";
+                replaced it, the clock of the schedule was set, or the network card does not do what it accepted";
     Warning::new("gate_not_effective", Severity::Invalid, what, help)
 }
 

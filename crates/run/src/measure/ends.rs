@@ -2,7 +2,7 @@
 
 use super::driver_report::{json, qos, reason};
 use super::prepare::open_failed;
-use super::stream::Stream;
+use super::stream::{LAUNCH_HELP, Stream};
 use super::{SESSION, Stop};
 use crate::end_plan::EndPlan;
 use crate::hot::*;
@@ -299,7 +299,10 @@ impl<C: Clock> Ends<C> {
                     "{not_sent} slots were not sent; the driver's last refusal: {}",
                     tailbound_driver::Code(code)
                 );
-                warnings.push(Warning::new("send_failed", Severity::Warning, text, "").at_end("ping"));
+                // The kernel also refuses messages in this way whose launch time has passed.
+                let launches = order.spec.stream.is_some_and(|stream| stream.launch.is_some());
+                let help = if launches { LAUNCH_HELP } else { "" };
+                warnings.push(Warning::new("send_failed", Severity::Warning, text, help).at_end("ping"));
             }
             if end.sink.foreign() > 0 {
                 let text =

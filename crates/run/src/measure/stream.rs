@@ -58,6 +58,7 @@ impl Stream {
         let mut fact = self.fact;
         let (Some(after_ns), Rate::Period(period)) = (self.launch_after_ns, order.spec.rate) else { return fact };
         let all = launches.and_then(|answer| Vec::<(i64, u8)>::deserialize(&answer["refused"]).ok());
+        fact.reports_full = launches.is_some_and(|answer| answer["full"] == true);
         let Some(all) = all else {
             let text = "the driver did not report which launch times the kernel refused";
             warnings.push(Warning::new("launch_reports", Severity::Warning, text, "").at_end("ping"));
@@ -75,6 +76,10 @@ impl Stream {
         fact
     }
 }
+
+/// What to do about messages that the kernel does not take because of their launch time.
+pub(super) const LAUNCH_HELP: &str =
+    "if the losses of the report name the launch time, make `stream.launch.lead` longer by the time of a late wake-up";
 
 /// Code of a launch time that passed in the queue (SO_EE_CODE_TXTIME_MISSED of linux/errqueue.h).
 const MISSED: u8 = 2;

@@ -14,9 +14,9 @@ pub(crate) struct GatesKeys {
     pub by: Option<GatesByChoice>,
     /// The traffic classes, at most 16, in the order of their numbers, which begin at 0. One class may have no
     /// `priorities`: it has all those that the other classes do not name.
-    pub classes: At<Vec<GateClassKeys>>,
+    pub classes: Option<At<Vec<GateClassKeys>>>,
     /// The gate control list: which gates are open, and for how long, one entry after another.
-    pub entries: At<Vec<GateEntryKeys>>,
+    pub entries: Option<At<Vec<GateEntryKeys>>>,
     /// Time after which the list begins again. Default: the sum of the entries.
     pub cycle: Option<At<Duration>>,
     /// The schedule begins this time after a whole second of TAI (CLOCK_TAI). Default: 0 s.
@@ -32,6 +32,9 @@ pub(crate) enum GatesByChoice {
     /// The queue discipline `taprio` gives each frame a launch time within its window (txtime-assist), at which the queue discipline
     /// `etf` sends it. Without a network card that launches frames, they leave up to `ahead` too early.
     Assist(AssistKeys),
+    /// What was set up before: the gates of the interface of `path: existing` are read, and nothing is changed. The other keys have no
+    /// effect and are refused.
+    Existing,
 }
 
 /// Launch times of frames by `taprio`.

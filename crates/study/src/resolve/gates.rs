@@ -20,9 +20,11 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
     let by = match &keys.value.by {
         None | Some(GatesByChoice::Software) => GatesBy::Software,
         Some(GatesByChoice::Assist(keys)) => assist(keys)?,
+        Some(GatesByChoice::Existing) => return existing(&keys.value),
     };
-    let classes = classes(&keys.value.classes)?;
-    let given = &keys.value.entries;
+    let missing = |key: &str| Fault::new(keys.at, format!("`{key}` is missing")).help(format!("add the key `{key}`"));
+    let classes = classes(keys.value.classes.as_ref().ok_or_else(|| missing("classes"))?)?;
+    let given = keys.value.entries.as_ref().ok_or_else(|| missing("entries"))?;
     if given.value.is_empty() {
         return Err(Fault::new(given.at, "the gate control list has no entry")
             .help("write for example `{ open: [stream], for: 100 us }`"));
@@ -49,6 +51,22 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
     });
     let base = base.transpose()?.unwrap_or_default();
     Ok(GatesSpec { by, classes, entries, cycle: cycle.transpose()?, base })
+}
+
+/// Gates that are only read. Keys that describe gates would have no effect.
+fn existing(keys: &GatesKeys) -> Result<GatesSpec, Fault> {
+    let given = [
+        keys.classes.as_ref().map(|given| ("classes", given.at)),
+        keys.entries.as_ref().map(|given| ("entries", given.at)),
+        keys.cycle.as_ref().map(|given| ("cycle", given.at)),
+        keys.base.as_ref().map(|given| ("base", given.at)),
+    ];
+    if let Some((key, at)) = given.into_iter().flatten().next() {
+        let reason = format!("existing gates are only read, so that `{key}` has no effect");
+        return Err(Fault::new(at, reason).help(format!("remove `{key}`, or `by: existing`")));
+    }
+    let (classes, entries) = (Vec::new(), Vec::new());
+    Ok(GatesSpec { by: GatesBy::Existing, classes, entries, cycle: None, base: Nanos(0) })
 }
 
 fn assist(keys: &AssistKeys) -> Result<GatesBy, Fault> {

@@ -9,7 +9,7 @@ use crate::output::outln;
 use std::io::Read;
 use std::path::Path;
 use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, check, predict, schedules};
-use tailbound_model::{ExitCode, Nanos, Severity, TrialSpec, Warning};
+use tailbound_model::{ExitCode, GatesBy, GatesSpec, Nanos, Severity, TrialSpec, Warning};
 
 /// Path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -63,7 +63,8 @@ fn of_study(args: &GatesPredict, file: &str) -> Result<Vec<Configured>, Failure>
     let mut found: Vec<Configured> = Vec::new();
     for condition in &plan.conditions {
         let ends = [("ping", &condition.spec.ping.gates), ("pong", &condition.spec.pong.gates)];
-        for (end, gates) in ends.into_iter().filter_map(|(end, gates)| Some((end, gates.as_ref()?))) {
+        let known = |gates: &&GatesSpec| gates.by != GatesBy::Existing;
+        for (end, gates) in ends.into_iter().filter_map(|(end, gates)| Some((end, gates.as_ref().filter(known)?))) {
             let one = Configured {
                 device: Some(end.to_owned()),
                 classes: gates.classes.len() as u32,
@@ -76,8 +77,9 @@ fn of_study(args: &GatesPredict, file: &str) -> Result<Vec<Configured>, Failure>
         }
     }
     if found.is_empty() {
-        let what = format!("{file}: no end of the study has gates");
-        return Err(Failure::bad_input(what).help("give an end the key `gates`"));
+        let what = format!("{file}: no end of the study has gates with a schedule");
+        let help = "give an end the key `gates`; of existing gates, predict from the output of `tc -j qdisc show`";
+        return Err(Failure::bad_input(what).help(help));
     }
     if let Some(device) = &args.device {
         found.retain(|one| one.device.as_ref() == Some(device));

@@ -173,3 +173,31 @@ fn the_clock_of_an_igb_is_read_by_its_driver() {
     println!("{}", changes[0]);
     assert!(holds(&changes[0]["step_ns"], 500_000.0) && holds(&changes[0]["rate_change_ppb"], 0.0), "{changes:?}");
 }
+
+/// Test: the driver of simulated cards accepts a schedule for its hardware clock, and lets frames leave at any time. The gates are
+/// read with the clock of the card, and the trial is invalid.
+#[test]
+fn a_card_that_does_not_open_and_close_its_gates_is_found() {
+    let Some([kernel, module]) = needed([KERNEL, CARDS]) else { return };
+    let study = "study: card\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 10, timeout: 2 s } }\nrate: 97 Hz\n\
+                 driver: { udp: { priority: 7 } }\nattribution: off\npath: { existing: { ping: { interface: eth0 }, pong: { interface: eth1 } } }\n\
+                 ends:\n  ping: { place: { existing-netns: a }, gates: { by: existing } }\n  pong: { place: { existing-netns: b } }\n";
+    let lines = format!(
+        "{TWO_CARDS}\nip netns add a; ip netns add b; ip link set eth0 netns a; ip link set eth1 netns b\n\
+         A=$(ip -n a -o link show eth0 | cut -d: -f1); B=$(ip -n b -o link show eth1 | cut -d: -f1)\n\
+         exec 3</var/run/netns/a 4</var/run/netns/b; echo \"3:$A 4:$B\" > /sys/bus/netdevsim/link_device\n\
+         ip -n a address add 10.9.0.1/24 dev eth0; ip -n b address add 10.9.0.2/24 dev eth1\n\
+         ip -n a link set eth0 up; ip -n b link set eth1 up\n\
+         tc -n a qdisc add dev eth0 root handle 100: stab overhead 24 taprio num_tc 2 map 1 1 1 1 1 1 1 0 1 1 1 1 1 1 1 1 \
+         queues 1@0 1@1 base-time 0 sched-entry S 1 5000000 sched-entry S 2 15000000 flags 0x2\n\
+         cat > card.yaml <<'END'\n{study}END\n\
+         tailbound run card.yaml --out card -q >done 2>&1\n\
+         tailbound report card --format json >found 2>>done"
+    );
+    let (found, console) = found(&Guest::with_kernel(&kernel), &["--module", &module, "--with", "ip,tc"], &lines);
+    let warnings = found["warnings"].as_array().unwrap_or_else(|| panic!("{console}"));
+    let codes: Vec<&str> = warnings.iter().filter_map(|warning| warning["code"].as_str()).collect();
+    assert!(found["status"] == "invalid" && codes.contains(&"gate_not_effective"), "{codes:?}\n{console}");
+    let gate = &found["conditions"][0]["gates"];
+    println!("{gate}");
+}

@@ -45,10 +45,13 @@ fn a_check_says_when_messages_of_a_stream_wait_and_leave() {
                  entries: [{ open: [stream], for: 1 ms }, { open: [rest], for: 3 ms }]\n";
     let driver = |priority| format!("driver: {{ udp: {{ priority: {priority} }} }}");
     let stream = study(&format!("{gates}stream: {{ offset: 2 ms }}\n"));
+    let assisted = stream.replace("gates:", "gates:\n      by: assist");
+    let of_pong = stream.replace("  ping:", "  pong:");
     let launch = study("path: veth\nstream: { launch: { lead: 5 ms } }\n");
     let netns = |text: String, priority| text.replace("process", "netns").replace("driver: udp", &driver(priority));
-    let said = [netns(stream, 7), netns(launch, 3), study("")].map(|text| {
-        let output = bench.tailbound().args(["gates", "check"]).arg(bench.study(&text)).output().unwrap();
+    let said = [netns(stream, 7), netns(assisted, 7), netns(of_pong, 7), netns(launch, 3), study("")].map(|text| {
+        let output =
+            bench.tailbound().args(["gates", "check"]).arg(bench.study(&text).file_name().unwrap()).output().unwrap();
         let code = output.status.code().unwrap();
         let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         format!("exit {code}\n{}\n{error}", without_note_about_tai(&out))
