@@ -82,7 +82,7 @@ pub trait Session: Sized + Send + Sync + 'static {
     /// this function.
     ///
     /// # Errors
-    /// Those of [`Session::send`].
+    /// The errors of [`Session::send`].
     fn send_at(&self, _ep: u32, _seq: u64, _payload: &[u8], _txtime_ns: i64) -> Outcome {
         fail(TB_EUNSUPPORTED, "the driver cannot send a message at a given time")
     }
