@@ -56,7 +56,7 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
     let mut files = Vec::new();
     let (own, named): (Vec<_>, Vec<_>) = wanted.iter().map(String::as_str).partition(|word| is_file(word));
     for word in own {
-        add_file(word, kernel, listed.as_ref(), &mut files)?;
+        add_file(word, (kernel, listed.as_ref()), &mut Vec::new(), &mut files)?;
     }
     let (Some(directory), Some(listed)) = (&kernel.modules, listed) else {
         return match named.first() {
@@ -95,15 +95,26 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
 }
 
 /// Adds to the list the file of a module that a user named, after the modules that it needs: those of the kernel, or
-/// files in the same directory.
+/// files in the same directory. `needed_by`: the files that need this file, each needed by the one before it.
 ///
 /// # Errors
-/// A file is no module for this kernel, or a module that it needs is missing.
-fn add_file(word: &str, kernel: &Kernel, listed: Option<&Listed>, files: &mut Vec<Module>) -> Result<(), Problem> {
+/// A file is no module for this kernel, a module that it needs is missing, or it needs itself.
+fn add_file(
+    word: &str,
+    (kernel, listed): (&Kernel, Option<&Listed>),
+    needed_by: &mut Vec<PathBuf>,
+    files: &mut Vec<Module>,
+) -> Result<(), Problem> {
     let file = ModuleFile::read(word, kernel)?;
     if files.iter().any(|there| there.file == file.path) {
         return Ok(());
     }
+    if let Some(first) = needed_by.iter().position(|above| *above == file.path) {
+        let circle = needed_by[first..].iter().chain([&file.path]).map(|path| name(&path.to_string_lossy()));
+        let what = format!("the module file {word} needs itself: {}", circle.collect::<Vec<_>>().join(" needs "));
+        return Err(guest_error(what, "build these modules again, so that none of them uses symbols of a later one"));
+    }
+    needed_by.push(file.path.clone());
     for needed in &file.needs {
         let is_there = files.iter().any(|there| name(&there.file.to_string_lossy()) == *needed);
         if is_there || listed.is_some_and(|listed| listed.add(needed, true, files)) {
@@ -117,8 +128,9 @@ fn add_file(word: &str, kernel: &Kernel, listed: Option<&Listed>, files: &mut Ve
             );
             return Err(guest_error(what, "put the file of the needed module into the same directory"));
         };
-        add_file(&beside.to_string_lossy(), kernel, listed, files)?;
+        add_file(&beside.to_string_lossy(), (kernel, listed), needed_by, files)?;
     }
+    needed_by.pop();
     files.push(Module { file: file.path, is_own: true, required: true });
     Ok(())
 }
@@ -272,8 +284,14 @@ mod tests {
         std::fs::copy(std::env::current_exe().unwrap(), path("program.ko")).unwrap();
         module(Path::new(&path("other.ko")), "6.1.0-56-rt-amd64", "");
         module(Path::new(&path("card.ko")), "6.1.0-x", "mock");
+        // Modules that need themselves, directly and by another one.
+        module(Path::new(&path("self.ko")), "6.1.0-x", "self");
+        module(Path::new(&path("first.ko")), "6.1.0-x", "second");
+        module(Path::new(&path("second.ko")), "6.1.0-x", "third");
+        module(Path::new(&path("third.ko")), "6.1.0-x", "second");
         let refused = |file: &str| choose(&kernel(dir.path()), &[path(file)], &[]).unwrap_err().paragraph();
-        let texts = ["gone.ko", "text.ko", "program.ko", "other.ko", "card.ko"].map(refused).join("\n");
+        let texts = ["gone.ko", "text.ko", "program.ko", "other.ko", "card.ko", "self.ko", "first.ko"];
+        let texts = texts.map(refused).join("\n");
         insta::assert_snapshot!(texts.replace(&own.path().display().to_string(), "DIR"));
     }
 }
