@@ -4,6 +4,7 @@
 //! (the monotonic clock read before and after the wall clock), converted time stamps with their error, and the time
 //! spans in which a stepped clock makes conversion impossible.
 
+use std::io;
 use tailbound_model::{ClockOffset, InvalidWindow};
 
 /// Fastest slewing that the kernel or an NTP daemon applies to a clock, in parts per million (adjtimex(2), ntp_adjtime:
@@ -36,12 +37,17 @@ pub fn tai_ns() -> i64 {
 
 /// Time by which CLOCK_TAI is ahead of CLOCK_REALTIME, s (adjtimex(2)): 37 since 2017, if a time service has set it; 0 after
 /// the kernel was started.
-pub fn tai_offset_s() -> i32 {
+///
+/// # Errors
+/// The kernel refuses the call: a seccomp filter, as of a container, can do so.
+pub fn tai_offset_s() -> io::Result<i32> {
     // SAFETY: every bit pattern, zero too, is a valid timex. Without modes, the call sets nothing.
     let mut found: libc::timex = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel fills in this structure, which lives until the call has returned; it cannot fail without modes.
-    unsafe { libc::adjtimex(&raw mut found) };
-    found.tai
+    // SAFETY: the kernel fills in this structure, which lives until the call has returned.
+    match unsafe { libc::adjtimex(&raw mut found) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(found.tai),
+    }
 }
 
 /// Length in ns of a clock tick, the unit of times in /proc (proc_pid_stat(5)).
@@ -217,6 +223,37 @@ mod tests {
         let reading = read_offset();
         assert!(reading.width_ns >= 0);
         assert!((realtime_ns() - monotonic_ns() - reading.offset_ns).abs() < S);
+    }
+
+    /// Lets each call of this thread with one of these numbers fail with EPERM (seccomp(2)).
+    fn refuse(calls: [libc::c_long; 2]) {
+        let op = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+        let equals = |call: libc::c_long, jt: u8| op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, jt, 0, call as u32);
+        let returns = |value: u32| op(libc::BPF_RET | libc::BPF_K, 0, 0, value);
+        let mut filter = [
+            // Offset 0 of seccomp_data: number of the call.
+            op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            equals(calls[0], 2),
+            equals(calls[1], 1),
+            returns(libc::SECCOMP_RET_ALLOW),
+            returns(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        ];
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        // SAFETY: without a pointer, the call sets a flag of this thread.
+        assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
+        // SAFETY: the kernel copies the filter, which lives until the call has returned. It is for this thread alone.
+        assert_eq!(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) }, 0);
+    }
+
+    #[test]
+    fn a_tai_offset_that_a_filter_refuses_is_not_known() {
+        assert!(tai_offset_s().is_ok());
+        let refused = std::thread::spawn(|| {
+            refuse([libc::SYS_adjtimex, libc::SYS_clock_adjtime]);
+            tai_offset_s().map_err(|e| e.raw_os_error())
+        });
+        assert_eq!(refused.join().unwrap(), Err(Some(libc::EPERM)));
+        assert!(tai_offset_s().is_ok());
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Reading {
         let realtime = clock::read_offset();
         let [low_ns, high_ns] = reading.offset_ns();
         Ok(Reading {
-            tai_offset_s: clock::tai_offset_s(),
+            tai_offset_s: clock::tai_offset_s().unwrap_or_default(),
             ahead_ns: low_ns + (high_ns - low_ns) / 2 + realtime.offset_ns,
             within_ns: reading.half_width_ns() + realtime.width_ns / 2 + 1,
             hardware: Some(number),
@@ -186,7 +186,7 @@ impl Reading {
     fn now() -> Reading {
         let ahead = clock::read_offset_with(clock::monotonic_ns, clock::tai_ns);
         Reading {
-            tai_offset_s: clock::tai_offset_s(),
+            tai_offset_s: clock::tai_offset_s().unwrap_or_default(),
             ahead_ns: ahead.offset_ns,
             within_ns: ahead.width_ns / 2 + 1,
             hardware: None,

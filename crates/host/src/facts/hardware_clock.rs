@@ -5,11 +5,13 @@ use crate::clock::tai_offset_s;
 use crate::ptp_clock::{PtpClock, PtpDevice, PtpError, PtpInterface, PtpReading, ptp_devices};
 
 pub(super) fn read(c: &mut Collector) {
-    c.put_number("clock.tai_offset_s", "adjtimex", Ok(i64::from(tai_offset_s())));
-    // A copied tree of files has no devices.
+    let key = "clock.tai_offset_s";
+    // A copied tree of files has no clock and no devices.
     if !c.is_live() {
+        c.put_number(key, "adjtimex", Err("not read from a copy of the files".into()));
         return;
     }
+    c.put_number(key, "adjtimex", tai_offset_s().map(i64::from).map_err(|e| format!("adjtimex: {e}")));
     for device in ptp_devices().unwrap_or_default() {
         put(c, &device);
     }

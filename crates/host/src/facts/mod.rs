@@ -26,7 +26,8 @@ pub fn collect() -> HostFacts {
     collect_from(Path::new("/"))
 }
 
-/// Reads facts from a copied or invented tree of files; results of system calls are always from the running host.
+/// Reads facts from a copied or invented tree of files; results of system calls are from the running host,
+/// but its clocks are not read.
 pub(crate) fn collect_from(root: &Path) -> HostFacts {
     let mut collector = Collector::new(root);
     for read in [

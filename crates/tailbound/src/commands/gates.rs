@@ -124,11 +124,12 @@ fn check_study(args: &GatesCheck) -> CommandResult {
 
 /// Note if nobody has set the difference between CLOCK_TAI and CLOCK_REALTIME of this machine.
 fn tai_unset() -> Option<Warning> {
-    if tailbound_host::clock::tai_offset_s() != 0 {
+    // An offset that the kernel does not report is not taken for 0.
+    if !matches!(tailbound_host::clock::tai_offset_s(), Ok(0)) {
         return None;
     }
     let what = "CLOCK_TAI of this machine is equal to CLOCK_REALTIME: nobody has set the leap seconds, so that schedules and launch \
-                times are whole seconds away from those of a clock that keeps TAI";
+                times are whole seconds away from the times of a clock that keeps TAI";
     let help = "this does no harm between ends of one machine; with others, let ptp4l or chrony set the difference, or `adjtimex --tai`";
     Some(Warning::new("tai_unset", Severity::Note, what, help))
 }

@@ -3,12 +3,13 @@
 
 use serde::Serialize;
 use tailbound_host::PtpReading;
+use tailbound_model::Problem;
 use tailbound_stats::{ClockReading, SteadySearch, TwoClocks};
 
 #[derive(Debug, Serialize)]
 pub struct Found {
-    /// CLOCK_TAI - CLOCK_REALTIME, s.
-    pub tai_offset_s: i32,
+    /// CLOCK_TAI - CLOCK_REALTIME, s; `null` if the kernel does not report it.
+    pub tai_offset_s: Option<i32>,
     /// Largest rate that a clock is assumed to have without a step, parts per million.
     pub most_rate_ppm: f64,
     pub clocks: Vec<ClockFound>,
@@ -26,6 +27,9 @@ pub struct ClockFound {
     /// Largest change of the rate that the driver of a hardware clock permits, parts per billion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_adjustment_ppb: Option<i32>,
+    /// Reason why the clock was not read, or not until the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_read: Option<Problem>,
     pub readings: Vec<ReadingFound>,
     /// Time spans in which the clock was steady.
     pub steady: Vec<SteadyFound>,

@@ -2,14 +2,18 @@
 
 use super::found::{ChangeFound, ClockFound, Found, ReadingFound};
 use std::fmt::Write;
+use std::io;
 
 /// Largest number of changes of one clock that are printed; a servo changes the rate of its clock every second.
 const MOST_CHANGES: usize = 20;
 
 /// The TAI offset, the clocks, and the head of the table of readings.
-pub fn head<'a>(tai_offset_s: i32, clocks: impl Iterator<Item = &'a ClockFound>) -> String {
-    let mut text = format!("CLOCK_TAI - CLOCK_REALTIME  {tai_offset_s} s");
-    if tai_offset_s == 0 {
+pub fn head<'a>(tai_offset_s: &io::Result<i32>, clocks: impl Iterator<Item = &'a ClockFound>) -> String {
+    let mut text = match tai_offset_s {
+        Ok(seconds) => format!("CLOCK_TAI - CLOCK_REALTIME  {seconds} s"),
+        Err(why) => format!("CLOCK_TAI - CLOCK_REALTIME  not known: the kernel does not report it (adjtimex: {why})"),
+    };
+    if matches!(tai_offset_s, Ok(0)) {
         text.push_str(
             ": no time service has set it. Launch times and gate schedules refer to CLOCK_TAI, so they\n\
              would be 37 s from a clock that keeps TAI. Services of PTP and NTP can set it.",
@@ -19,7 +23,8 @@ pub fn head<'a>(tai_offset_s: i32, clocks: impl Iterator<Item = &'a ClockFound>)
     for clock in clocks {
         let of =
             if clock.interfaces.is_empty() { String::new() } else { format!(" of {}", clock.interfaces.join(" ")) };
-        let _ = writeln!(text, "{:<16}{}{of}, read by {}", clock.clock, clock.name, clock.read_by);
+        let read = if clock.read_by.is_empty() { "not read".into() } else { format!("read by {}", clock.read_by) };
+        let _ = writeln!(text, "{:<16}{}{of}, {read}", clock.clock, clock.name);
     }
     let columns = ["time s", "clock", "clock - CLOCK_REALTIME ns", "+- ns", "rate since the reading before, ppb"];
     let [time, clock, offset, width, rate] = columns;
@@ -34,6 +39,11 @@ pub fn reading(clock: &str, reading: &ReadingFound) -> String {
         reading.rate_ppb.map_or_else(|| "-".into(), |[low, high]| range([low.floor() as i64, high.ceil() as i64]));
     let seconds = reading.at_ns as f64 / 1e9;
     format!("{seconds:>8.3}  {clock:<16}{offset:>28} {:>9}  {rate}", grouped(reading.half_width_ns))
+}
+
+/// The line of a reading that failed, after which the clock is not read any more.
+pub fn not_read(at_ns: i64, clock: &str, why: &str) -> String {
+    format!("{:>8.3}  {clock:<16}not read from here on: {why}", at_ns as f64 / 1e9)
 }
 
 /// What the readings prove about each clock.
@@ -53,6 +63,10 @@ pub fn findings(found: &Found) -> String {
         lines.sort_by_key(|(from_ns, _)| *from_ns);
         for (_, line) in &lines {
             let _ = writeln!(text, "  {line}");
+        }
+        if let Some(problem) = &clock.not_read {
+            let when = if clock.readings.is_empty() { "not read" } else { "not read until the end" };
+            let _ = writeln!(text, "  {when}: {}", problem.paragraph().replace('\n', "\n  "));
         }
         if let Some(more) = clock.changes.len().checked_sub(MOST_CHANGES).filter(|more| *more > 0) {
             let _ = writeln!(text, "  {more} more changes, which --format json lists");
@@ -109,6 +123,7 @@ fn grouped(number: i64) -> String {
 mod tests {
     use super::*;
     use crate::commands::clock::found::SteadyFound;
+    use tailbound_host::PtpError;
 
     const S: i64 = 1_000_000_000;
 
@@ -137,14 +152,22 @@ mod tests {
         };
         let often = (0..23).map(|at| change(at, Some([0, 1]), Some([2, 3]))).collect();
         let servo = ClockFound { clock: "/dev/ptp2".into(), changes: often, ..ClockFound::default() };
+        let why = PtpError::NotOpened("/dev/ptp3".into(), io::Error::from_raw_os_error(libc::EACCES));
+        let refused = ClockFound {
+            clock: "/dev/ptp3".into(),
+            name: "card".into(),
+            not_read: Some(why.problem()),
+            ..ClockFound::default()
+        };
         let one = |at_ns, offset_ns, rate_ppb| ReadingFound { at_ns, offset_ns, half_width_ns: 160, rate_ppb };
         let readings = [
             one(1_000, None, None),
             one(1_004_000_000, Some([-1_795_811_640_204_075_552, -1_795_811_640_204_075_232]), Some([-1.2, 20_602.5])),
         ];
         let lines = readings.map(|line| reading("/dev/ptp1", &line)).join("\n");
-        let found = Found { tai_offset_s: 0, most_rate_ppm: 1e3, clocks: vec![hardware, servo] };
-        let [unset, set] = [0, 37].map(|tai_offset_s| head(tai_offset_s, found.clocks[..1].iter()));
-        insta::assert_snapshot!([unset, lines, findings(&found), set].join("\n"));
+        let found = Found { tai_offset_s: Some(0), most_rate_ppm: 1e3, clocks: vec![hardware, servo, refused] };
+        let [unset, set] = [0, 37].map(|tai_offset_s| head(&Ok(tai_offset_s), found.clocks[..1].iter()));
+        let unknown = head(&Err(io::Error::from_raw_os_error(libc::EPERM)), found.clocks[2..].iter());
+        insta::assert_snapshot!([unset, lines, findings(&found), set, unknown].join("\n"));
     }
 }
