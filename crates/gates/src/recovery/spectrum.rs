@@ -10,7 +10,8 @@ const SAMPLES_PER_S: f64 = 8_192.0;
 /// Lowest and highest frequency of a candidate, Hz: the longest cycle, and the shortest cycle with two and a half windows.
 const LOWEST_HZ: f64 = 9.9;
 const HIGHEST_HZ: f64 = 2_500.0;
-/// Longest time of which a spectrum is computed, ns: the memory for it is 64 MB.
+/// Longest time of which a spectrum is computed, ns. For it, at most 128 MB exist at the same time: 64 MB of the transform, 32 MB of
+/// its turns, and 32 MB of the powers of the events, which exist while the transform of the send times is computed.
 pub(super) const LONGEST_NS: i64 = 250_000_000_000;
 /// Least power of a candidate, relative to the strongest one.
 const LEAST_POWER: f64 = 0.1;
