@@ -19,6 +19,8 @@ pub use check::{check, class_of_messages};
 pub use frame::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Speed, WIRE_BYTES};
 pub use gate::Gate;
 pub use prediction::{Prediction, predict};
-pub use recovery::{ConfiguredGate, NearestWindow, NotRecovered, Probe, Recovered, RecoveredWindow, Recovery, recover};
+pub use recovery::{
+    ConfiguredGate, NearestWindow, NotRecovered, Probe, Recovered, RecoveredWindow, Recovery, recover, used_send_times,
+};
 pub use schedule::{Entry, Rule, Schedule, Windows};
 pub use tc::{Configured, schedules};

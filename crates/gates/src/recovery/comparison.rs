@@ -16,9 +16,13 @@ pub struct ConfiguredGate {
     pub cycle_holds: bool,
     /// First and last time of each configured window at which a message may pass, ns after the begin of a cycle.
     pub windows: Vec<(i64, i64)>,
-    /// For each recovered window, the configured window that opens nearest to it; empty if the cycles differ by more than 1 %, or if
-    /// there is no configured window.
+    /// For each recovered window, the configured window that opens nearest to it; empty if the cycles differ by more than 1 %, if
+    /// frames have launch times, or if there is no configured window.
     pub nearest: Vec<NearestWindow>,
+    /// Time after its arrival in the queue at which a frame is launched at the earliest, ns; absent if frames have no launch times.
+    /// With launch times, frames leave at other times than without them, so that the windows are not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_delay_ns: Option<i64>,
 }
 
 /// A configured window, beside a recovered one.
@@ -36,11 +40,13 @@ pub struct NearestWindow {
 
 impl Recovery {
     /// The same schedule, which refers to the last begin of a cycle of `gate` before its reference time, and the schedule of `gate`
-    /// beside it. If the cycles differ by more than 1 %, the reference time remains as it is.
+    /// beside it. If the cycles differ by more than 1 %, or frames have launch times, the reference time remains as it is, and windows
+    /// are not compared.
     pub fn beside(mut self, gate: &Gate) -> (Recovery, ConfiguredGate) {
         let cycle_ns = gate.cycle_ns();
-        let is_same = (self.cycle.ns / cycle_ns as f64 - 1.0).abs() <= SAME_CYCLE;
-        if is_same {
+        let launch_delay_ns = Some(gate.delay_ns()).filter(|ns| *ns > 0);
+        let is_compared = launch_delay_ns.is_none() && (self.cycle.ns / cycle_ns as f64 - 1.0).abs() <= SAME_CYCLE;
+        if is_compared {
             let later_ns = gate.phase_ns(self.reference_ns);
             self.reference_ns -= later_ns;
             self.windows = self.windows.iter().map(|window| window.later(later_ns as f64, self.cycle.ns)).collect();
@@ -64,9 +70,9 @@ impl Recovery {
                 (side(&window.opens, *opens), side(&window.closes, *closes));
             Some(NearestWindow { opens_ns, opens_holds, closes_ns, closes_holds })
         };
-        let nearest = if is_same { self.windows.iter().filter_map(nearest).collect() } else { Vec::new() };
+        let nearest = if is_compared { self.windows.iter().filter_map(nearest).collect() } else { Vec::new() };
         let cycle_holds = (self.cycle.low_ns..=self.cycle.high_ns).contains(&(cycle_ns as f64));
-        (self, ConfiguredGate { cycle_ns, cycle_holds, windows, nearest })
+        (self, ConfiguredGate { cycle_ns, cycle_holds, windows, nearest, launch_delay_ns })
     }
 }
 
@@ -130,6 +136,14 @@ mod tests {
             beside.nearest.iter().map(|n| (ms(n.opens_ns), n.opens_holds, ms(n.closes_ns), n.closes_holds)).collect();
         assert_eq!(nearest, [(0.0, true, 8.0, true), (20.0, true, 25.0, false)]);
         assert!(beside.cycle_holds && beside.windows.len() == 2);
+    }
+
+    #[test]
+    fn windows_are_not_compared_if_frames_have_launch_times() {
+        let gate = gate().launched_after(500_000);
+        let (found, beside) = recovery(40.0, &[(10.5, 18.5), (30.5, 35.5)]).beside(&gate);
+        assert_eq!((found.reference_ns, beside.nearest.len(), beside.cycle_holds), (411_000_000, 0, true));
+        assert_eq!((found.windows[0].opens, beside.launch_delay_ns), (recovered(10.5), Some(500_000)));
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod simulated;
 mod spectrum;
 
 pub use comparison::{ConfiguredGate, NearestWindow};
-pub use search::recover;
+pub use search::{recover, used_send_times};
 
 use serde::Serialize;
 
@@ -84,6 +84,13 @@ pub enum NotRecovered {
     NoGate {
         /// Number of messages that arrived.
         probes: u64,
+    },
+    /// A cycle explains the waits, but the gate opened too few times for messages that waited to find how exact the cycle is.
+    TooFewCycles {
+        /// Cycle that explains the waits, ns.
+        cycle_ns: f64,
+        /// Time from the first to the last message, ns.
+        span_ns: f64,
     },
     /// The messages were sent at too few phases of the cycle.
     PhasesNotCovered {

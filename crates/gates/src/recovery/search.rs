@@ -4,6 +4,7 @@ use super::edges::{Drift, Edges, drift};
 use super::folded::{Closed, Folded, Message};
 use super::spectrum::{LONGEST_NS, frequencies};
 use super::{NotRecovered, Probe, Recovered, RecoveredWindow, Recovery};
+use std::ops::Range;
 
 /// Number of messages that are needed at least.
 const NEEDS: usize = 200;
@@ -22,15 +23,21 @@ const BETTER: f64 = 4.0;
 /// Share of the unexplained waits from which on a cycle explains them better than a part of it.
 const BETTER_SHARE: f64 = 0.02;
 
+/// The send times of the messages that [`recover`] uses, ns: those of the first 250 s, from the first message that arrived.
+pub fn used_send_times(probes: &[Probe]) -> Range<i64> {
+    let first_ns = probes.iter().map(|probe| probe.sent_ns).min().unwrap_or_default();
+    first_ns..first_ns.saturating_add(LONGEST_NS)
+}
+
 /// Recovers the gate schedule from messages whose send times are at all phases of its cycle, given in any order. Only the messages
-/// of the first 250 s are used.
+/// with the send times of [`used_send_times`] are used.
 ///
 /// # Errors
 /// The reason why there is no schedule that explains the waits.
 pub fn recover(probes: &[Probe]) -> Result<Recovery, NotRecovered> {
-    let first_ns = probes.iter().map(|probe| probe.sent_ns).min().unwrap_or_default();
-    let within = |probe: &&Probe| probe.arrived_ns.saturating_sub(first_ns) < LONGEST_NS;
-    let used: Vec<Probe> = probes.iter().filter(within).copied().collect();
+    let times = used_send_times(probes);
+    let first_ns = times.start;
+    let used: Vec<Probe> = probes.iter().filter(|probe| times.contains(&probe.sent_ns)).copied().collect();
     if used.len() < NEEDS {
         return Err(NotRecovered::TooFewProbes { probes: used.len() as u64, needs: NEEDS as u64 });
     }
@@ -50,8 +57,7 @@ pub fn recover(probes: &[Probe]) -> Result<Recovery, NotRecovered> {
     if largest_gap_ns > LARGEST_GAP * cycle_ns {
         return Err(NotRecovered::PhasesNotCovered { cycle_ns, largest_gap_ns });
     }
-    let (cycle, folded, closed) =
-        exact(&messages, cycle_ns).ok_or(NotRecovered::NoGate { probes: used.len() as u64 })?;
+    let (cycle, folded, closed) = exact(&messages, cycle_ns).ok_or(NotRecovered::TooFewCycles { cycle_ns, span_ns })?;
     let cycles_to_an_end = span_ns / 2.0 / cycle.ns;
     let wider_ns = cycles_to_an_end * (cycle.ns - cycle.low_ns).max(cycle.high_ns - cycle.ns);
     let windows = windows(&folded, &closed, wider_ns, shortest_way_ns as f64);
@@ -66,7 +72,8 @@ fn cycles(messages: &[Message], span_ns: f64) -> Vec<f64> {
     let event = |message: &Message| {
         (since_first(message.sent_ns + message.wait_ns), message.wait_ns.min(most_ns) / most_ns.max(1.0))
     };
-    let events: Vec<_> = messages.iter().map(event).collect();
+    // Messages that were sent at the end, and waited for long, arrive after the longest time of a spectrum.
+    let events: Vec<_> = messages.iter().map(event).filter(|(at_s, _)| *at_s * 1e9 < LONGEST_NS as f64).collect();
     let sent: Vec<_> = messages.iter().map(|message| since_first(message.sent_ns)).collect();
     let multiples = |hz: f64| (1..=MULTIPLES).map(move |multiple| f64::from(multiple) * 1e9 / hz);
     let mut found: Vec<f64> = frequencies(&events, &sent).into_iter().flat_map(multiples).collect();

@@ -58,7 +58,9 @@ struct JsonWay<'a> {
     condition: &'a str,
     trial: usize,
     end: &'static str,
+    used_s: u64,
     lost: u64,
+    left_out: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<&'a Recovery>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +75,9 @@ impl<'a> From<&'a RecoveredGate> for JsonWay<'a> {
             condition: &way.condition,
             trial: way.trial,
             end: way.end,
+            used_s: way.used_s,
             lost: way.lost,
+            left_out: way.left_out,
             schedule: way.found.as_ref().ok(),
             not_recovered: way.found.as_ref().err(),
             configured: way.configured.as_ref(),
@@ -86,10 +90,20 @@ fn name(way: &RecoveredGate) -> String {
 }
 
 fn text(way: &RecoveredGate) -> String {
-    match &way.found {
-        Ok(recovery) => schedule(recovery, way.configured.as_ref(), way.lost).replace('\n', "\n  "),
+    let used = match way.left_out {
+        0 => String::new(),
+        left_out => format!(
+            "\nOnly messages that were sent in the first {} s were used, also for the number of lost ones. {} messages that were sent \
+             later arrived, too.",
+            way.used_s,
+            count(left_out)
+        ),
+    };
+    let found = match &way.found {
+        Ok(recovery) => schedule(recovery, way.configured.as_ref(), way.lost),
         Err(reason) => sentence(reason),
-    }
+    };
+    (found + &used).replace('\n', "\n  ")
 }
 
 fn sentence(reason: &NotRecovered) -> String {
@@ -100,6 +114,11 @@ fn sentence(reason: &NotRecovered) -> String {
         NotRecovered::NoGate { probes } => {
             format!("the waits of {} messages depend on no cycle of 1 to 100 ms", count(*probes))
         }
+        NotRecovered::TooFewCycles { cycle_ns, span_ns } => format!(
+            "a cycle of about {} ms explains the waits, but {} have too few cycles in which messages waited to find how exact it is",
+            ms(*cycle_ns, 3),
+            Nanos(*span_ns as i64)
+        ),
         NotRecovered::PhasesNotCovered { cycle_ns, largest_gap_ns } => format!(
             "in a cycle of {} ms, no message was sent in a part of {} ms",
             ms(*cycle_ns, 3),
@@ -111,6 +130,9 @@ fn sentence(reason: &NotRecovered) -> String {
 fn help(reason: &NotRecovered) -> &'static str {
     match reason {
         NotRecovered::TooFewProbes { .. } => "measure longer, so that more messages are sent",
+        NotRecovered::TooFewCycles { .. } => {
+            "measure longer, or send more messages per second, so that messages wait in more cycles"
+        }
         NotRecovered::NoGate { .. } => {
             "if a gate is on the way, send more messages, at all phases of its cycle, so that its waits differ from other delays"
         }
@@ -140,7 +162,8 @@ fn schedule(recovery: &Recovery, configured: Option<&ConfiguredGate>, lost: u64)
         ms(recovery.largest_gap_ns, 3),
         recovery.reference_ns as f64 / 1e9,
     );
-    let nearest = configured.map_or(&[][..], |gate| &gate.nearest);
+    let compared = configured.filter(|gate| gate.launch_delay_ns.is_none());
+    let nearest = compared.map_or(&[][..], |gate| &gate.nearest);
     for (number, window) in recovery.windows.iter().enumerate() {
         let beside = |of: Option<(f64, bool)>| of.map_or("-".into(), |(ns, is)| format!("{} {}", ms(ns, 3), holds(is)));
         let nearest = nearest.get(number);
@@ -154,7 +177,15 @@ fn schedule(recovery: &Recovery, configured: Option<&ConfiguredGate>, lost: u64)
         );
         let _ = write!(text, "\n{row}");
     }
-    if let Some(gate) = configured.filter(|gate| gate.windows.len() != recovery.windows.len()) {
+    if let Some(delay_ns) = configured.and_then(|gate| gate.launch_delay_ns) {
+        let _ = write!(
+            text,
+            "\nThe configured windows are not compared: frames have launch times, {} after they were sent or later, so that they leave \
+             at other times.",
+            Nanos(delay_ns)
+        );
+    }
+    if let Some(gate) = compared.filter(|gate| gate.windows.len() != recovery.windows.len()) {
         let _ = write!(text, "\nThe configured schedule has {} windows for these messages.", gate.windows.len());
     }
     text
@@ -199,13 +230,31 @@ mod tests {
             cycle_holds: true,
             windows: vec![(0, 7_999_896), (20_000_000, 24_999_896), (30_000_000, 30_100_000)],
             nearest: vec![near(0.0, 7_999_896.0, true), near(20e6, 24_999_896.0, false)],
+            launch_delay_ns: None,
         };
-        let gate = NotRecovered::PhasesNotCovered { cycle_ns: 20e6, largest_gap_ns: 5e6 };
-        insta::assert_snapshot!(format!(
-            "{}\n{}\n{}",
-            schedule(&recovery, Some(&configured), 2),
-            sentence(&gate),
-            help(&gate)
-        ));
+        let launched = ConfiguredGate { nearest: Vec::new(), launch_delay_ns: Some(500_000), ..configured.clone() };
+        let way = |found, left_out, configured| RecoveredGate {
+            condition: "udp".into(),
+            trial: 0,
+            end: "ping",
+            used_s: 250,
+            lost: 2,
+            left_out,
+            found,
+            configured,
+        };
+        let reasons = [
+            NotRecovered::PhasesNotCovered { cycle_ns: 20e6, largest_gap_ns: 5e6 },
+            NotRecovered::TooFewCycles { cycle_ns: 90.02e6, span_ns: 518e6 },
+        ];
+        let helps = reasons.each_ref().map(help);
+        let [gaps, cycles] = reasons;
+        let ways = [
+            way(Ok(recovery.clone()), 0, Some(configured)),
+            way(Ok(recovery), 1_234, Some(launched)),
+            way(Err(gaps), 0, None),
+            way(Err(cycles), 43, None),
+        ];
+        insta::assert_snapshot!(format!("{}\n\n{}", ways.each_ref().map(text).join("\n\n"), helps.join("\n")));
     }
 }
