@@ -199,7 +199,7 @@ fn refused_launch(message: &libc::msghdr) -> Option<(i64, u8)> {
 /// Gives the datagrams of a socket launch times of CLOCK_TAI (SO_TXTIME), which are deadlines if `deadline` is set. Refused ones come
 /// into the error queue, for which the receive buffer is made larger. Both need CAP_NET_ADMIN.
 pub fn launch_times(fd: RawFd, deadline: bool) -> Result<()> {
-    /// Room for about 80,000 reports.
+    /// Room for some tens of thousands of reports.
     const REPORTS_BYTES: c_int = 32 << 20;
     set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, REPORTS_BYTES)?;
     let flags = libc::SOF_TXTIME_REPORT_ERRORS | if deadline { libc::SOF_TXTIME_DEADLINE_MODE } else { 0 };

@@ -141,7 +141,7 @@ pub struct GatesFact {
     #[serde(default)]
     pub read_at_ns: i64,
     /// Time by which CLOCK_TAI was ahead of CLOCK_REALTIME when the schedule was set, s; 0 if nobody has set it since the
-    /// machine started.
+    /// machine started, or if the kernel does not report it.
     pub tai_offset_s: i32,
     /// Time by which the clock of the schedule was ahead of CLOCK_MONOTONIC, on the machine with the interface, when the
     /// gates were read, ns.
