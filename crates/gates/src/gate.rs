@@ -131,9 +131,12 @@ impl Gate {
         let launch_ns = ready_ns + self.delay_ns;
         let within_ns = self.error_ns(ready_ns);
         let earliest_ns = launch_ns.saturating_sub(within_ns);
-        // The window may still last.
-        if self.wait_at(earliest_ns) == Some(0) {
-            return ready_ns.max(earliest_ns - self.after_begin_ns(earliest_ns) - within_ns);
+        match self.wait_at(earliest_ns) {
+            // The window may still last.
+            Some(0) => return ready_ns.max(earliest_ns - self.after_begin_ns(earliest_ns) - within_ns),
+            // It may have opened.
+            Some(wait_ns) if wait_ns <= within_ns.saturating_mul(2) => return ready_ns,
+            _ => {}
         }
         launch_ns + (self.wait_at(launch_ns).unwrap_or(0) - within_ns).max(-self.delay_ns)
     }
@@ -181,6 +184,8 @@ mod tests {
         assert_eq!([fact.error_ns(0), fact.error_ns(60_000_000_000)], [100, 6_000_100]);
         let at = |after_base_ns: i64| fact.permitted_ns(7_000 + after_base_ns) - 7_000;
         assert_eq!(at(60_000_000_000 + 12_000_000), 60_000_000_000 + 20_000_000 - 6_001_300);
+        // The whole window lies within the error.
+        assert_eq!(at(60_000_000_000 + 5_500_000), 60_000_000_000 + 5_500_000);
     }
 
     #[test]

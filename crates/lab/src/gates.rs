@@ -5,6 +5,7 @@ use crate::launch;
 use crate::netlink::{converse, index};
 use crate::netns::{NetNs, run_in};
 use crate::qdisc::{self, Discipline, Found, attributes, priority_map, push};
+use nix::time::{ClockId, clock_gettime};
 use rtnetlink::packet_route::tc::TcHandle;
 use rtnetlink::{Error, Handle};
 use std::io;
@@ -143,18 +144,19 @@ pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<(Gate
         Ok::<_, Error>((found, queues.map(|(queue, _)| queue.ahead_ns)))
     };
     let (found, launch_ahead_ns) = converse(netns, job)?.wait().await??;
-    let is_by_card = found.as_ref().is_some_and(|found| word_of(&found.options, FLAGS) & OFFLOAD != 0);
+    let Some(found) = found else { return Ok(None) };
+    let is_by_card = word_of(&found.options, FLAGS) & OFFLOAD != 0;
     let clock = match is_by_card {
         true => run_in(netns, move || Reading::of_card(&of_clock))?.wait().await??,
-        false => Reading::now(),
+        false => Reading::of_clock(word_of(&found.options, CLOCKID) as i32)?,
     };
     let incomplete = || io::Error::other("the kernel's answer about the gates is incomplete");
-    let found = found.map(|found| parsed(&found, clock).ok_or_else(incomplete)).transpose()?;
+    let (fact, is_pending) = parsed(&found, clock).ok_or_else(incomplete)?;
     let launch_ahead_ns = launch_ahead_ns.map_or(0, |ns| ns as u32);
-    Ok(found.map(|(fact, is_pending)| (GatesFact { launch_ahead_ns, ..fact }, is_pending)))
+    Ok(Some((GatesFact { launch_ahead_ns, ..fact }, is_pending)))
 }
 
-/// The clock of the gates, CLOCK_TAI, in comparison with other clocks.
+/// The clock of the gates in comparison with CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reading {
     tai_offset_s: i32,
@@ -183,15 +185,21 @@ impl Reading {
         })
     }
 
-    fn now() -> Reading {
-        let ahead = clock::read_offset_with(clock::monotonic_ns, clock::tai_ns);
-        Reading {
+    /// A clock of the kernel with this number (clock_gettime(2)). Schedules that others have set up may be on other clocks than
+    /// CLOCK_TAI.
+    fn of_clock(number: i32) -> io::Result<Reading> {
+        let id = ClockId::from_raw(number);
+        clock_gettime(id)?;
+        // A clock that could be read once can be read again.
+        let now_ns = || clock_gettime(id).map_or(0, |time| time.tv_sec() * SECOND_NS + time.tv_nsec());
+        let ahead = clock::read_offset_with(clock::monotonic_ns, now_ns);
+        Ok(Reading {
             tai_offset_s: clock::tai_offset_s().unwrap_or_default(),
             ahead_ns: ahead.offset_ns,
             within_ns: ahead.width_ns / 2 + 1,
             hardware: None,
             read_at_ns: ahead.at_ns,
-        }
+        })
     }
 }
 

@@ -91,10 +91,19 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         late_above_ns: context.plan.report.late_above.map(|limit| limit.0),
         tool: None,
         streams: Vec::new(),
-        // The schedule of the ping's gates, as the kernel reported it.
-        stream_base_ns: lab.path.ends.first().and_then(|ping| ping.gates.as_ref()).map_or(0, |gates| gates.base_ns),
+        stream_base_ns: lab.path.ends.first().and_then(|ping| ping.gates.as_ref()).map_or(0, base_on_tai_ns),
         spec: if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() },
     }
+}
+
+/// Begin of a gate schedule that the kernel reported, ns of CLOCK_TAI. If the schedule is on another clock, that clock is converted as
+/// it was read before the trial.
+fn base_on_tai_ns(gates: &GatesFact) -> i64 {
+    if gates.clock == libc::CLOCK_TAI {
+        return gates.base_ns;
+    }
+    let tai = tailbound_host::clock::read_offset_with(tailbound_host::monotonic_ns, tailbound_host::clock::tai_ns);
+    gates.base_ns - gates.ahead_ns + tai.offset_ns
 }
 
 /// These CPUs if there are few of them, otherwise none: the events of many CPUs would displace the events of the ends.
