@@ -82,6 +82,8 @@ impl Guest {
         let mut shell = command.spawn().unwrap();
         // The output of the guest must be read while the input is written, because the guest echoes the input.
         let mut input = shell.stdin.take().unwrap();
+        // The first characters can be lost while the shell starts.
+        let script = ":\n".repeat(20) + &script;
         let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).map(|()| input));
         let output = shell.wait_with_output().unwrap();
         drop(writer.join().unwrap());
@@ -165,7 +167,6 @@ fn the_kernel_forwards_and_a_killed_run_is_cleaned_up() {
     let long = study("slots: 20000", "200 Hz", &threads);
     let script = format!(
         r#"
-:
 cd /root; export TMPDIR=/root
 cat > switched.yaml <<'END'
 {switched}END
@@ -293,15 +294,17 @@ fn the_schedule_of_the_kernel_is_recovered_from_messages() {
     let reason = found[1]["not_recovered"]["reason"].as_str().unwrap();
     assert!(["no_gate", "phases_not_covered"].contains(&reason), "{reason}");
     let (schedule, configured) = (&found[0]["schedule"], &found[0]["configured"]);
-    assert_eq!((&configured["cycle_ns"], &configured["cycle_holds"]), (&60_000_000.into(), &true.into()));
+    assert_eq!(configured["cycle_ns"], 60_000_000);
     let windows = schedule["windows"].as_array().unwrap();
     let nearest = configured["nearest"].as_array().unwrap();
     // A frame of 106 bytes needs 104 ns.
     let edges: Vec<_> =
         nearest.iter().map(|n| ["opens_ns", "closes_ns"].map(|key| n[key].as_f64().unwrap().round())).collect();
     assert_eq!(edges, [[0.0, 13_999_896.0], [33e6, 41_999_896.0]]);
-    let held: Vec<_> = nearest.iter().flat_map(|n| ["opens_holds", "closes_holds"].map(|key| n[key] == true)).collect();
-    assert_eq!((windows.len(), held), (2, vec![true; 4]));
+    let edges = nearest.iter().flat_map(|n| ["opens_holds", "closes_holds"].map(|key| n[key] == true));
+    let held = edges.chain([configured["cycle_holds"] == true]).filter(|holds| *holds).count();
+    // Each interval holds the truth with 95 %: of five, at least four do with 98 %.
+    assert!(windows.len() == 2 && held >= 4, "{held} of 5 intervals hold what the kernel reported: {found:#}");
 }
 
 /// Test: while messages are sent, the wall clock is set, to which the schedule of the kernel refers: the gates open at other times
@@ -315,7 +318,6 @@ fn a_schedule_that_moves_while_messages_are_sent_is_not_effective() {
     let text = text.replace("driver: udp", "driver: { udp: { priority: 7 } }");
     let script = format!(
         r#"
-:
 cd /root; export TMPDIR=/root
 cat > moved.yaml <<'END'
 {text}END

@@ -17,13 +17,10 @@ fn needed<const N: usize>(files: [&str; N]) -> Option<[String; N]> {
     Some(files.map(|file| file.canonicalize().unwrap().display().to_string()))
 }
 
-/// Runs these lines in a shell of the guest, and returns what `tailbound clock` found, and the whole console. The first characters
-/// of the input can be lost while the shell starts.
+/// Runs these lines in a shell of the guest, and returns what `tailbound clock` found, and the whole console.
 fn found(guest: &Guest, options: &[&str], lines: &str) -> (Value, String) {
-    let script = format!(
-        "{}cd /root\n{lines}\necho \"<<$((6*7))\"; cat found; echo \">>$((6*7))\"; cat done\nsleep 1\nexit\n",
-        ":\n".repeat(20)
-    );
+    let script =
+        format!("cd /root\n{lines}\necho \"<<$((6*7))\"; cat found; echo \">>$((6*7))\"; cat done\nsleep 1\nexit\n");
     let console = guest.shell(options, script);
     let found = serde_json::from_str(printed(&console)).unwrap_or_else(|e| panic!("{e}: {console}"));
     (found, console)
