@@ -130,7 +130,12 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         self.header.t0_ns.store(t0_ns, Release);
         match self.pace {
             Pace::Open { period_ns, on_overrun } => {
-                let sent = self.open_loop(t0_ns, period_ns, on_overrun, each_second, between);
+                let pace = (period_ns, on_overrun);
+                // Two loops, so that messages without launch times cost nothing more.
+                let sent = match self.launch_after_ns.load(Relaxed) {
+                    0 => self.open_loop::<_, false>(t0_ns, (pace, 0), each_second, between),
+                    after_ns => self.open_loop::<_, true>(t0_ns, (pace, after_ns), each_second, between),
+                };
                 self.await_answers(sent, each_second, between);
                 sent
             }
@@ -140,7 +145,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 }
                 let now = between.until(self.clock.now(), t0_ns);
                 if let Some(cell) = self.cells.get(0) {
-                    self.send_slot(0, cell, now, 0);
+                    self.send_slot::<false>(0, cell, now, 0);
                 }
                 self.watch(each_second, between);
                 self.progress.turn.load(Acquire).min(self.slots)
@@ -155,18 +160,16 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         slot < self.header.drained.stored.load(Acquire) + self.cells.len()
     }
 
-    /// Sends all slots in an open loop. Returns the number of slots begun, which is smaller than the number of all
+    /// Sends all slots in an open loop, with `LAUNCHED` each at its launch time, `launch_after_ns` after its due time. Returns the number of slots begun, which is smaller than the number of all
     /// slots only if the ring was full.
-    fn open_loop<B: Between>(
+    fn open_loop<B: Between, const LAUNCHED: bool>(
         &self,
         t0_ns: i64,
-        period_ns: i64,
-        on_overrun: OnOverrun,
+        ((period_ns, on_overrun), launch_after_ns): ((i64, OnOverrun), i64),
         each_second: &mut dyn FnMut(),
         between: &mut B,
     ) -> u64 {
         let last_slot = self.slots - 1;
-        let launch_after_ns = self.launch_after_ns.load(Relaxed);
         let mut now = self.clock.now();
         let mut next_second = now;
         for slot in 0..=last_slot {
@@ -188,24 +191,23 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 self.progress.not_sent.fetch_add(1, Relaxed);
                 continue;
             }
-            let launch_ns = if launch_after_ns == 0 { 0 } else { due + launch_after_ns };
-            now = self.send_slot(slot, cell, now, launch_ns);
+            now = self.send_slot::<LAUNCHED>(slot, cell, now, due + launch_after_ns);
         }
         self.slots
     }
 
-    /// Sends one slot, which leaves at `launch_ns` of CLOCK_TAI (0: at once). Returns the time at which the send call ended, ns.
+    /// Sends one slot, with `LAUNCHED` at `launch_ns` of CLOCK_TAI, otherwise at once. Returns the time at which the send call ended, ns.
     #[inline]
-    fn send_slot(&self, slot: u64, cell: &SenderCell, wake_ns: i64, launch_ns: i64) -> i64 {
+    fn send_slot<const LAUNCHED: bool>(&self, slot: u64, cell: &SenderCell, wake_ns: i64, launch_ns: i64) -> i64 {
         self.hook.slot(slot);
         cell.wake_ns.store(wake_ns, Relaxed);
         let begin = self.clock.now();
         // Before the call: the answer may be taken by another thread before `send` returns.
         cell.send_begin_ns.store(begin, Release);
         self.progress.turn_sent_ns.store(begin, Relaxed);
-        let sent = match launch_ns {
-            0 => self.writer.send(slot, &self.payload),
-            _ => self.writer.send_at(slot, &self.payload, launch_ns),
+        let sent = match LAUNCHED {
+            false => self.writer.send(slot, &self.payload),
+            true => self.writer.send_at(slot, &self.payload, launch_ns),
         };
         let end = self.clock.now();
         if let Err(code) = sent {
@@ -290,7 +292,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
             return;
         }
         match self.cells.get(next).filter(|_| self.has_room(next)) {
-            Some(cell) => drop(self.send_slot(next, cell, now, 0)),
+            Some(cell) => drop(self.send_slot::<false>(next, cell, now, 0)),
             None => {
                 self.header.dropped.store(1, Relaxed);
                 p.finished.store(true, Release);
