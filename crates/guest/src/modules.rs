@@ -94,7 +94,7 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
     Ok(files.into_iter().map(|module| Module { file: directory.join(module.file), ..module }).collect())
 }
 
-/// Adds to the list the file of a module that a user named, after the modules that it needs: those of the kernel, or
+/// Adds to the list the file of a module that a user named, after the modules that it needs: modules of the kernel, or
 /// files in the same directory. `needed_by`: the files that need this file, each needed by the one before it.
 ///
 /// # Errors

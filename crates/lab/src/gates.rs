@@ -14,11 +14,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tailbound_host::clock;
 use tailbound_host::ptp_clock::{PtpClock, PtpError, ptp_device_of};
-use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, LaunchQueueFact, Nanos, Problem};
+use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, MOST_CLASSES, Nanos, Problem};
 
 const KIND: &str = "taprio";
-/// Largest number of transmit queues of a schedule of a study.
-const MOST_QUEUES: u16 = 16;
 /// The handle of `taprio`, by which its queues are named.
 const HANDLE: TcHandle = TcHandle { major: 1, minor: 0 };
 const SECOND_NS: i64 = 1_000_000_000;
@@ -105,7 +103,7 @@ async fn launched_ahead(netns: &NetNs, name: String, (count, ahead): (u16, Nanos
         let index = index(&handle, &name).await?;
         launch::all_queues(&handle, index, (HANDLE, count)).await
     };
-    let asked = LaunchQueueFact { ahead_ns: ahead.0, clock: libc::CLOCK_TAI, deadline: false, offload: false };
+    let asked = launch::strict(ahead.0);
     match converse(netns, job)?.wait().await?? {
         Some(found) if found == (asked, count) => Ok(()),
         found => Err(io::Error::other(format!("the kernel set other queues with launch times: {found:?}"))),
@@ -140,7 +138,11 @@ pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<(Gate
     let job = |handle: Handle| async move {
         let index = index(&handle, &name).await?;
         let found = qdisc::found(&handle, index, (KIND, TcHandle::ROOT)).await?;
-        let queues = launch::all_queues(&handle, index, (HANDLE, MOST_QUEUES)).await?;
+        // Only frames with launch times have queues that keep them.
+        let queues = match found.as_ref().map_or(0, |found| word_of(&found.options, FLAGS)) & ASSIST {
+            0 => None,
+            _ => launch::all_queues(&handle, index, (HANDLE, MOST_CLASSES as u16)).await?,
+        };
         Ok::<_, Error>((found, queues.map(|(queue, _)| queue.ahead_ns)))
     };
     let (found, launch_ahead_ns) = converse(netns, job)?.wait().await??;
@@ -175,10 +177,9 @@ impl Reading {
         let clock = PtpClock::open(Path::new(&format!("/dev/ptp{number}"))).map_err(failed)?;
         let reading = clock.read().map_err(failed)?;
         let realtime = clock::read_offset();
-        let [low_ns, high_ns] = reading.offset_ns();
         Ok(Reading {
             tai_offset_s: clock::tai_offset_s().unwrap_or_default(),
-            ahead_ns: low_ns + (high_ns - low_ns) / 2 + realtime.offset_ns,
+            ahead_ns: reading.middle_ns() + realtime.offset_ns,
             within_ns: reading.half_width_ns() + realtime.width_ns / 2 + 1,
             hardware: Some(number),
             read_at_ns: realtime.at_ns,

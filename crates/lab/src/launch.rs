@@ -64,14 +64,14 @@ pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<Launc
     Ok(found.and_then(|found| parsed(&found.options)))
 }
 
+/// A queue on CLOCK_TAI that gives packets to the device this time before their launch time, ns, and never earlier.
+pub(crate) fn strict(ahead_ns: i64) -> LaunchQueueFact {
+    LaunchQueueFact { ahead_ns, clock: libc::CLOCK_TAI, deadline: false, offload: false }
+}
+
 /// The queue as the kernel should report it.
 fn asked(launch: LaunchSpec) -> LaunchQueueFact {
-    LaunchQueueFact {
-        ahead_ns: launch.ahead.0,
-        clock: libc::CLOCK_TAI,
-        deadline: launch.mode == LaunchMode::Deadline,
-        offload: false,
-    }
+    LaunchQueueFact { deadline: launch.mode == LaunchMode::Deadline, ..strict(launch.ahead.0) }
 }
 
 /// The classes of the priorities: class 1, with the second queue, has the messages with launch times.
@@ -90,8 +90,7 @@ fn options(queue: LaunchQueueFact) -> Vec<u8> {
 
 /// The queue discipline for frames that `taprio` gives launch times, whatever socket they come from.
 pub(crate) fn of_all_sockets(parent: TcHandle, ahead_ns: i64) -> Discipline {
-    let queue = LaunchQueueFact { ahead_ns, clock: libc::CLOCK_TAI, deadline: false, offload: false };
-    Discipline { parent, ..Discipline::at_root(KIND, with_flags(queue, SKIP_SOCKET_CHECK)) }
+    Discipline { parent, ..Discipline::at_root(KIND, with_flags(strict(ahead_ns), SKIP_SOCKET_CHECK)) }
 }
 
 /// The queue with launch times that is the same below the first `count` classes of a queue discipline with this handle, and their

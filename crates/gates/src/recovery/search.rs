@@ -23,7 +23,7 @@ const BETTER: f64 = 4.0;
 /// Share of the unexplained waits from which on a cycle explains them better than a part of it.
 const BETTER_SHARE: f64 = 0.02;
 
-/// The send times of the messages that [`recover`] uses, ns: those of the first 250 s, from the first message that arrived.
+/// The send times of the messages that [`recover`] uses, ns: 250 s from the first message that arrived.
 pub fn used_send_times(probes: &[Probe]) -> Range<i64> {
     let first_ns = probes.iter().map(|probe| probe.sent_ns).min().unwrap_or_default();
     first_ns..first_ns.saturating_add(LONGEST_NS)

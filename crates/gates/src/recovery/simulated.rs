@@ -265,7 +265,7 @@ fn messages_of_few_cycles_have_no_schedule() {
     assert!((cycle_ns / truth.cycle_ns - 1.0).abs() < 0.05 && span_ns == 299.0 * 1_734_567.0, "{cycle_ns}, {span_ns}");
 }
 
-/// Test: of messages of 300 s, those of the first 250 s are used, also the ones that arrive later.
+/// Test: of messages of 300 s, the messages of the first 250 s are used, also the ones that arrive later.
 #[test]
 fn messages_after_the_longest_time_are_left_out() {
     let truth = twenty_ms();

@@ -26,11 +26,7 @@ fn put(c: &mut Collector, device: &PtpDevice) {
     let reading = reading.map_err(|e: PtpError| e.problem().what);
     let source = reading.as_ref().map_or("PTP_CLOCK_GETCAPS", |(interface, _)| interface.name());
     let of = |value: fn(&PtpReading) -> i64| reading.as_ref().map(|(_, reading)| value(reading)).map_err(Clone::clone);
-    let middle = |reading: &PtpReading| {
-        let [low, high] = reading.offset_ns();
-        low + (high - low) / 2
-    };
-    c.put_number(key("offset_ns"), source, of(middle));
+    c.put_number(key("offset_ns"), source, of(PtpReading::middle_ns));
     c.put_number(key("half_width_ns"), source, of(PtpReading::half_width_ns));
     let read_by = reading.as_ref().map(|(interface, _): &(PtpInterface, _)| interface.name().to_owned());
     c.put_text(key("read_by"), source, read_by.map_err(Clone::clone));

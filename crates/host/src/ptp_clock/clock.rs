@@ -75,6 +75,12 @@ impl PtpReading {
         [self.clock_ns - after, self.clock_ns - before]
     }
 
+    /// Middle of the possible differences, clock - CLOCK_REALTIME, ns.
+    pub fn middle_ns(&self) -> i64 {
+        let [low, high] = self.offset_ns();
+        low + (high - low) / 2
+    }
+
     /// Largest possible error of the middle of the offset, ns: half of its range, rounded up.
     pub fn half_width_ns(&self) -> i64 {
         let [before, after] = self.realtime_ns;
