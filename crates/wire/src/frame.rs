@@ -3,7 +3,7 @@
 use crate::Message;
 
 /// Largest number of bytes of kind and body of a frame. A longer frame is refused before memory is allocated.
-pub const MAX_FRAME: usize = 16 << 20;
+pub const MAX_FRAME: usize = 32 << 20;
 
 /// One frame of the protocol between controller and agent.
 #[derive(Debug, Clone, PartialEq)]

@@ -322,7 +322,11 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
         // was stopped.
         let seen_ns = if *from == 0 { *to } else { *from };
         let from = timeline.idle_since(threads(), seen_ns).map_or(seen_ns, |idle| idle.min(seen_ns));
-        Some((from, *to, (CauseWord::Stopped, Evidence::Seen))).filter(|(from, to, _)| from < to)
+        // It may also notice late that the process goes on: a thread that was woken then waits for its CPU.
+        let stopped = |tid| timeline.asleep_within(tid, SleepState::Stopped, (from, *to));
+        let woken = threads().filter_map(|tid| stopped(tid).first().map(|(_, woken_ns)| *woken_ns)).min();
+        let to = woken.unwrap_or(*to);
+        Some((from, to, (CauseWord::Stopped, Evidence::Seen))).filter(|(from, to, _)| from < to)
     });
     // The freezer does not wake threads that sleep in some system calls, so that only other threads of their process
     // show it.
@@ -342,8 +346,10 @@ mod tests {
     use super::*;
     use crate::why::guest::Guest;
     use crate::why::kernels::Kernel;
+    use crate::why::other_clock::Pong;
     use crate::why::threads::Threads;
     use std::collections::BTreeMap;
+    use tailbound_document::{Thread, ThreadReport};
     use tailbound_model::{
         Counter, CounterMove, CounterSeries, CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope,
         Switches, Task,
@@ -412,6 +418,31 @@ mod tests {
         let bounded = [(CauseWord::Softirq, 50, 50), (CauseWord::Steal, 0, 750), (CauseWord::OwnWork, 0, 750)];
         assert_eq!(shares_with(true, &[(500, interrupt)], vec![of("cpu 1")]), bounded);
         assert_eq!(shares_with(true, &[], vec![of("cpu 2")]), [(CauseWord::OwnWork, 800, 800)]);
+    }
+
+    /// Test: the process is stopped from 100 to 500, and then waits for its CPU until 900. Its supervisor, which waits for a CPU
+    /// too, notices the stop at 600 and its end at 950.
+    #[test]
+    fn a_process_that_goes_on_waits_for_its_cpu_and_is_no_longer_stopped() {
+        let event = |at_ns, what| SwitchEvent { at_ns, cpu: 1, what };
+        let switch = |out, into, state| SwitchKind::Switch { out, into, preempted: false, state, limit: None };
+        let woken = SwitchKind::Wake { thread: THREAD, by: 40, interrupt: false, packet: false, limit: None };
+        let events = vec![
+            event(100, switch(THREAD, 40, Some(SleepState::Stopped))),
+            event(500, woken),
+            event(900, switch(40, THREAD, None)),
+        ];
+        let (ends, scope) = (vec!["pong".to_owned()], SwitchScope::Cpus(CpuList::one(1)));
+        let seen = [Switches { ends, scope, wakes: true, events, stops: vec![(600, 950)], ..Switches::default() }];
+        let thread = Thread { tid: THREAD, ..Thread::default() };
+        let of_end = ThreadReport { ends: vec!["pong".into()], before: vec![thread], ..ThreadReport::default() };
+        let tables = [of_end];
+        let threads = Threads::of(&tables, 0, &seen, &Pong::SameClock);
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
+        let what = Doing::Slept(Some(SleepState::Stopped));
+        let piece = Piece { from_ns: 100, to_ns: 900, leg: Metric::Out, end: "pong", thread: THREAD, what };
+        let stopped: Vec<_> = halts(&piece, &Timeline::of(&seen, (60, 1_000)), &known);
+        assert_eq!(stopped, [(100, 500, (CauseWord::Stopped, Evidence::Seen))]);
     }
 
     #[test]

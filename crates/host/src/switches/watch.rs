@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use tailbound_model::{CpuList, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
 /// Maximum number of events in a result, so that the result fits into a frame of the agent's protocol.
-const MOST_REPORTED: usize = 100_000;
+const MOST_REPORTED: usize = 160_000;
 
 /// Open ring buffers of context switches and interrupts, and the events read from them.
 pub struct SwitchWatch {
@@ -133,7 +133,7 @@ impl SwitchWatch {
         let mut events = self.events.within(&sorted);
         let times: Vec<i64> = events.iter().map(|e| e.at_ns).collect();
         let kept = affordable(windows, &times, MOST_REPORTED);
-        if kept.len() < windows.len() {
+        if kept != sorted {
             events = self.events.within(&kept);
         }
         let away = self.events.away(&kept);

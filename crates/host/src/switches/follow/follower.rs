@@ -13,7 +13,7 @@ use tailbound_model::{
 };
 
 /// Maximum number of hops in a result, so that the result fits into a frame of the agent's protocol.
-const MOST_REPORTED: usize = 20_000;
+const MOST_REPORTED: usize = 32_000;
 /// Maximum number of reads of sockets in a result.
 const MOST_READS: usize = 20_000;
 /// Maximum number of hops kept in memory; a hop has 48 bytes.
