@@ -9,7 +9,7 @@ use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
     circumstances, flow, gates, launch, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof,
-    patterns, range, sample_faults, side_by_side, tools, warm_up, why,
+    patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_document::{
@@ -85,6 +85,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
         report.gates = gates::of(record, condition, &chosen[id].used)?;
         report.launch = launch::of(record, condition, &chosen[id].used)?;
+        report.stages = stages::of(record, condition, &chosen[id].used)?;
         let exact = |m| report.metric(m).is_some();
         let used = !chosen[id].used.is_empty();
         let limit = plan.report.above.filter(|_| used);
@@ -388,6 +389,7 @@ fn report(
         recordings: Vec::new(),
         gates: Vec::new(),
         launch: None,
+        stages: Vec::new(),
         losses: Vec::new(),
         misses: None,
         flow: None,

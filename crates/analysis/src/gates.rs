@@ -4,12 +4,12 @@
 //! waits of each end with gates.
 
 use crate::clocks::has_one_clock;
+use crate::durations::Durations;
 use std::collections::BTreeMap;
-use tailbound_document::{GatePhase, GateReport, GateWaits};
+use tailbound_document::{GateLeft, GatePhase, GateReport, GateWaits};
 use tailbound_gates::Gate;
 use tailbound_model::{Condition, Metric, TrialSpec};
-use tailbound_record::{Columns, Record, RecordError, SlotBatch};
-use tailbound_stats::Histogram;
+use tailbound_record::{Columns, Departure, Departures, Record, RecordError, SlotBatch};
 
 /// Number of parts into which the predicted waits are divided; messages that do not wait are a part of their own.
 const PARTS: i64 = 4;
@@ -26,10 +26,12 @@ pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Re
     let mut tables: BTreeMap<String, Table> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| has_one_clock(record, **trial)) {
         let gates = of_trial(record, *trial, spec);
-        record.scan(*trial, &columns(), &mut |batch| {
-            for (end, gate) in &gates {
+        let departures = gates.iter().map(|(end, _)| Departures::of(record, *trial, end));
+        let departures: Vec<Departures> = departures.collect::<Result<_, _>>()?;
+        record.scan(*trial, &columns().with_seq(), &mut |batch| {
+            for ((end, gate), departures) in gates.iter().zip(&departures) {
                 let table = tables.entry(end.clone()).or_insert_with(|| Table::of(gate.clone()));
-                table.add(batch, end == "ping", gate);
+                table.add(batch, end == "ping", (gate, departures));
             }
         })?;
     }
@@ -63,6 +65,7 @@ struct Table {
     phases: BTreeMap<i64, GatePhase>,
     cycles_later: [u64; 3],
     outside: u64,
+    left: Option<GateLeft>,
 }
 
 /// Messages with similar predicted waits.
@@ -71,27 +74,43 @@ struct Part {
     messages: u64,
     predicted_ns: i128,
     way_ns: i128,
-    beyond: Histogram,
-    beyond_max_ns: i64,
+    beyond: Durations,
 }
 
 impl Table {
     fn of(gate: Gate) -> Table {
         let worst_wait_ns = gate.prediction().worst_wait_ns.map_or(0, |ns| ns as i64) + gate.delay_ns();
-        Table { gate, worst_wait_ns, parts: BTreeMap::new(), phases: BTreeMap::new(), cycles_later: [0; 3], outside: 0 }
-    }
-
-    /// Adds the messages of the ping, or the answers of the pong.
-    fn add(&mut self, batch: &SlotBatch, by_ping: bool, gate: &Gate) {
-        for (_, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
-            self.add_message(sent_ns, received_ns, gate);
+        Table {
+            gate,
+            worst_wait_ns,
+            parts: BTreeMap::new(),
+            phases: BTreeMap::new(),
+            cycles_later: [0; 3],
+            outside: 0,
+            left: None,
         }
     }
 
-    fn add_message(&mut self, sent_ns: i64, received_ns: i64, gate: &Gate) {
+    /// Adds the messages of the ping, or the answers of the pong.
+    fn add(&mut self, batch: &SlotBatch, by_ping: bool, (gate, departures): (&Gate, &Departures)) {
+        for (i, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
+            let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns));
+            self.add_message((sent_ns, received_ns), departure, gate);
+        }
+    }
+
+    fn add_message(&mut self, (sent_ns, received_ns): (i64, i64), departure: Departure, gate: &Gate) {
         let Some(wait_ns) = gate.wait_ns(sent_ns) else { return };
+        let is_outside = departure.left_ns < gate.permitted_ns(departure.ready_ns);
+        if departure.is_stamped {
+            let late_ns = if is_outside { 0 } else { gate.closed_for_ns(departure.left_ns) };
+            let left = self.left.get_or_insert_default();
+            left.messages += 1;
+            left.late += u64::from(late_ns > 0);
+            left.late_max_ns = left.late_max_ns.max(late_ns);
+        }
         self.add_phase(gate.phase_ns(sent_ns), received_ns - sent_ns);
-        if received_ns < gate.permitted_ns(sent_ns) {
+        if is_outside {
             self.outside += 1;
             return;
         }
@@ -102,8 +121,7 @@ impl Table {
         part.messages += 1;
         part.predicted_ns += i128::from(wait_ns);
         part.way_ns += i128::from(way_ns);
-        part.beyond.record(beyond_ns);
-        part.beyond_max_ns = part.beyond_max_ns.max(beyond_ns);
+        part.beyond.add(beyond_ns);
     }
 
     fn add_phase(&mut self, phase_ns: i64, way_ns: i64) {
@@ -137,9 +155,9 @@ impl Table {
             messages: of.messages,
             predicted_ns: of.predicted_ns as f64 / of.messages as f64,
             way_ns: of.way_ns as f64 / of.messages as f64,
-            beyond_p50_ns: of.beyond_of(0.5),
-            beyond_p99_ns: of.beyond_of(0.99),
-            beyond_max_ns: of.beyond_max_ns,
+            beyond_p50_ns: of.beyond.at(0.5),
+            beyond_p99_ns: of.beyond.at(0.99),
+            beyond_max_ns: of.beyond.max_ns,
         });
         GateReport {
             end,
@@ -158,17 +176,8 @@ impl Table {
             phases: self.phases.values().cloned().collect(),
             cycles_later: self.cycles_later,
             outside: self.outside,
+            left: self.left,
         }
-    }
-}
-
-impl Part {
-    /// The time beyond the prediction that this share of the messages does not exceed, ns: rounded up to a bucket of the
-    /// histogram, and at most the longest time.
-    fn beyond_of(&self, share: f64) -> i64 {
-        let rank = ((self.messages as f64 * share).ceil() as u64).max(1);
-        let bucket = self.beyond.bucket_of_rank(rank);
-        bucket.map_or(self.beyond_max_ns, |ranked| ranked.bucket.high.min(self.beyond_max_ns))
     }
 }
 
@@ -187,7 +196,10 @@ mod tests {
         let gate = Gate::new(0, (windows, frame), 0, 1_000);
         let mut table = Table::of(gate.clone());
         let ns = |ms: f64| (ms * MS as f64) as i64;
-        messages.iter().for_each(|(sent, received)| table.add_message(ns(*sent), ns(*received), &gate));
+        for (sent, received) in messages {
+            let (ready_ns, left_ns) = (ns(*sent), ns(*received));
+            table.add_message((ready_ns, left_ns), Departure { ready_ns, left_ns, is_stamped: false }, &gate);
+        }
         table.report("ping".into(), "stream".into())
     }
 

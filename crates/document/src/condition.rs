@@ -10,6 +10,7 @@ use crate::metric::{LegRange, MetricReport};
 use crate::path_proof::PathProofReport;
 use crate::range::{AboveReport, ChosenReport};
 use crate::recording::RecordingReport;
+use crate::stages::StageReport;
 use crate::warm_up::WarmUpReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -172,6 +173,9 @@ pub struct ConditionReport {
     /// Arrivals of the messages in comparison with their launch times; absent if they have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchReport>,
+    /// Parts of the one-way latency of the messages of each end, from stamps of their stages; empty if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageReport>,
     /// Where messages were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<LossReport>,

@@ -37,8 +37,22 @@ pub struct GateReport {
     pub phases: Vec<GatePhase>,
     /// Number of messages that arrived less than one cycle after their gate permitted them, less than two cycles, and later.
     pub cycles_later: [u64; 3],
-    /// Number of messages that arrived before their gate permitted them: they left outside of the windows of their class.
+    /// Number of messages that left, or arrived, before their gate permitted them.
     pub outside: u64,
+    /// When the messages left, by the stamps of the kernel or of the network card; absent if they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<GateLeft>,
+}
+
+/// Messages whose stamps show when they left.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateLeft {
+    /// Number of messages with such a stamp.
+    pub messages: u64,
+    /// Number of them that left after the last time of their window at which they might begin, with the error of the stamp.
+    pub late: u64,
+    /// Longest time by which one left after this time, ns.
+    pub late_max_ns: i64,
 }
 
 /// Messages whose send calls began in the same part of a cycle.

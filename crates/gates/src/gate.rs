@@ -99,6 +99,14 @@ impl Gate {
         starts.map(|(from_ns, to_ns)| (from_ns as i64, to_ns as i64)).collect()
     }
 
+    /// Time at `at_ns` (monotonic ns) since the last time at which a frame might begin, ns; 0 = it may begin now.
+    pub fn closed_for_ns(&self, at_ns: i64) -> i64 {
+        let (phase_ns, cycle_ns) = (self.phase_ns(at_ns), self.cycle_ns());
+        let since =
+            |(from_ns, to_ns): (i64, i64)| ((phase_ns - from_ns).rem_euclid(cycle_ns) - (to_ns - from_ns)).max(0);
+        self.starts().into_iter().map(since).min().unwrap_or(0)
+    }
+
     /// Time after the begin of a cycle at a time, ns (monotonic ns).
     pub fn phase_ns(&self, at_ns: i64) -> i64 {
         at_ns.saturating_sub(self.base_ns).rem_euclid(self.cycle_ns())
@@ -175,6 +183,14 @@ mod tests {
         // The last frame may begin 104 ns before the window ends, or up to 100 ns later.
         assert_eq!([at(4_999_996), at(4_999_997)], [4_999_996, 19_999_900]);
         assert_eq!(at(60_000_000_000 + 6_000_000), 60_000_000_000 + 19_999_900);
+    }
+
+    #[test]
+    fn the_time_since_a_gate_closed_for_a_frame_is_known() {
+        // The last frame may begin 104 ns before the window ends.
+        let at = |after_base_ns: i64| gate().closed_for_ns(7_000 + after_base_ns);
+        assert_eq!([at(0), at(4_999_896), at(5_000_000), at(19_999_999)], [0, 0, 104, 15_000_103]);
+        assert_eq!([at(-1), at(20_000_000)], [15_000_103, 0]);
     }
 
     #[test]

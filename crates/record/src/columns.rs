@@ -2,7 +2,7 @@
 
 use crate::RecordError;
 use crate::outcomes::OutcomeReader;
-use crate::segment::LATER;
+use crate::segment::{LATER, STAGE_NUMBERS};
 use parquet::basic::Type;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
@@ -81,6 +81,12 @@ pub(crate) fn open(path: &Path, columns: &[&'static str]) -> Result<Rows, Record
     };
     let columns = columns.iter().map(column).collect::<Result<_, RecordError>>()?;
     Ok(Rows { path: path.to_owned(), file, columns, next_group: 0, left: 0, batch: 0 })
+}
+
+/// Opens the file with the stages that the messages of an end passed.
+pub(crate) fn open_stages(path: &Path) -> Result<Rows, RecordError> {
+    let [queued, sent, card] = STAGE_NUMBERS;
+    open(path, &["seq", queued, sent, card])
 }
 
 impl Rows {

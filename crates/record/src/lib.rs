@@ -29,6 +29,7 @@ mod repeated;
 mod running_incidents;
 mod segment;
 mod slots;
+mod stages;
 mod until;
 mod writer;
 
@@ -41,8 +42,9 @@ pub use manifest::*;
 pub use reader::{Record, stored_rows};
 pub use repeated::{Measured, RemovedTrials, Repeated, Rolling};
 pub use running_incidents::{Notable, RunningIncidents};
-pub use segment::{write_echoes, write_slots};
+pub use segment::{write_echoes, write_slots, write_stages};
 pub use slots::{Columns, SlotBatch};
+pub use stages::{Departure, Departures};
 pub use tailbound_model::TrialStatus;
 pub use until::{MatchedMessage, Until};
 pub use writer::RecordWriter;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
     FlowCounts, GuestSeen, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan,
-    PortCounted, ToolSummary, TrialStatus, Warning,
+    PortCounted, StageFact, ToolSummary, TrialStatus, Warning,
 };
 
 /// Major version of the record format that this release writes, and the highest version that it reads.
@@ -251,6 +251,9 @@ pub struct EndRecord {
     /// Largest possible error of timestamps that were converted to monotonic time, ns; absent if no timestamp was
     /// converted.
     pub clock_width_ns: Option<i64>,
+    /// Stages that the end's messages passed on its host; absent if they have no such stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageFact>,
     /// Time windows in which timestamps that were converted to monotonic time cannot be trusted.
     pub invalid_windows: Vec<InvalidWindow>,
     /// Change of each counter of the interface and of IP during the trial (value after minus value before), by counter

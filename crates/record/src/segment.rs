@@ -25,6 +25,8 @@ pub(crate) const SLOT_NUMBERS: [&str; 7] =
 /// Names of the columns with optional numbers in a segment (Parquet file) of the pong side, in file order: times, and the
 /// id of a thread.
 pub(crate) const ECHO_NUMBERS: [&str; 5] = ["in_ns", "begin_ns", "end_ns", "kernel_rx_ns", "in_thread"];
+/// Names of the columns with optional numbers in the file with the stages that messages passed, in file order: times.
+pub(crate) const STAGE_NUMBERS: [&str; 3] = ["queued_ns", "sent_ns", "card_ns"];
 /// Columns that segments of earlier releases do not have.
 pub(crate) const LATER: [&str; 2] = ["receive_thread", "in_thread"];
 
@@ -220,4 +222,23 @@ pub fn write_echoes(path: &Path, trial: usize, rows: &[EchoRow]) -> Result<(), R
         ]
     });
     write_file(path, &columns, &ECHO_NUMBERS, groups)
+}
+
+/// Writes the stages that the messages of one end passed in one trial to a Parquet file; `rows` are in rising order of the sequence
+/// numbers.
+///
+/// # Errors
+/// The file cannot be written; no file with this name remains then.
+pub fn write_stages(path: &Path, rows: &[StageRow]) -> Result<(), RecordError> {
+    let columns = format!("required int64 seq (INTEGER(64,false));{}", optional_numbers(&STAGE_NUMBERS));
+    let groups = rows.chunks(ROWS_PER_GROUP).map(|rows| {
+        let rows = rows.iter();
+        vec![
+            Column::seq(rows.clone().map(|r| r.seq)),
+            Column::numbers(rows.clone().map(|r| r.queued_ns)),
+            Column::numbers(rows.clone().map(|r| r.sent_ns)),
+            Column::numbers(rows.map(|r| r.card_ns)),
+        ]
+    });
+    write_file(path, &columns, &STAGE_NUMBERS, groups)
 }

@@ -73,6 +73,11 @@ impl RecordWriter {
         dir.join("samples").join(trial.to_string()).join(format!("{end}-{number}.parquet"))
     }
 
+    /// Path of the file with the stages that the messages of one end of a trial passed.
+    pub fn stages_path(dir: &Path, trial: usize, end: &str) -> PathBuf {
+        dir.join("samples").join(trial.to_string()).join(format!("stages-{end}.parquet"))
+    }
+
     /// Removes a trial that has ended: its samples, thread tables, events and logs, and its part of the manifest and the
     /// plan, with its warnings. Of the warnings that make the trial invalid, the first of each code remains, so that the record
     /// is still invalid for this reason. The manifest is written first, so that a record that is cut off has no trial

@@ -74,6 +74,11 @@ pub fn render_markdown(report: &Report) -> String {
     for (condition, launch) in crate::tables::launch::all(report) {
         text.push_str(&format!("\n{}\n", escape(&crate::tables::launch::sentences(condition, launch))));
     }
+    for (condition, of) in crate::tables::stages::all(report) {
+        let (sentences, table) =
+            (crate::tables::stages::sentences(condition, of), crate::tables::stages::lines(of).join("\n"));
+        text.push_str(&format!("\n{}\n\n```text\n{table}\n```\n", escape(&sentences)));
+    }
     let ways = crate::tables::path_proof::lines(report);
     if !ways.is_empty() {
         text.push_str("\nPath that the messages took:\n\n");

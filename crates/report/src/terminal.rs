@@ -6,7 +6,7 @@ use crate::tables::sparkline::Axis;
 use crate::tables::summary::{Row, Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::{WarningGroup, warning_text};
-use crate::tables::{against, bins, gates, launch, legs, loops, patterns, warnings};
+use crate::tables::{against, bins, gates, launch, legs, loops, patterns, stages, warnings};
 use crate::tables::{flow, tools, writer};
 use crate::text::{Paint, wrap};
 use tailbound_document::{Finding, FindingLevel, Report};
@@ -66,6 +66,11 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for (condition, of) in launch::all(report) {
         line(String::new());
         wrap(&launch::sentences(condition, of), width, 0).into_iter().for_each(&mut line);
+    }
+    for (condition, of) in stages::all(report) {
+        line(String::new());
+        wrap(&stages::sentences(condition, of), width, 0).iter().for_each(|l| line(paint.dim(l)));
+        stages::lines(of).into_iter().for_each(&mut line);
     }
     if let Some(patterns) = patterns::table(report, &table) {
         extra_lines(patterns, width, &paint).into_iter().for_each(&mut line);

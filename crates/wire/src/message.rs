@@ -24,6 +24,8 @@ pub enum Message {
     /// From the controller: order to start the trial at this time of the agent's monotonic clock, ns, so that several
     /// senders start together.
     GoAt(i64),
+    /// From the agent: stages that the messages of an end passed, sent before `done`. Further such messages can follow.
+    Stamped(Box<Stamped>),
     /// From the agent: the ends of the agent have finished the trial.
     Done(Box<Done>),
     /// From the controller: all senders are done, so that ends that only answer must stop.
@@ -426,9 +428,26 @@ pub struct EndDone {
     pub stats: Option<serde_json::Value>,
     /// Readings of the difference CLOCK_REALTIME - CLOCK_MONOTONIC during the trial.
     pub clock: Vec<ClockOffset>,
+    /// Readings of the difference between the hardware clock of the end's network card and CLOCK_MONOTONIC during the trial; empty if
+    /// the card stamps no messages.
+    #[serde(default)]
+    pub card_clock: Vec<ClockOffset>,
     /// Base of the due times of the ping's messages, and refused launch times; `None` = the trial has no stream.
     #[serde(default)]
     pub stream: Option<StreamFact>,
+}
+
+/// Stages that messages of one end passed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Name of the end that sent the messages.
+    pub end: String,
+    /// Times of the messages: those of the kernel in CLOCK_REALTIME, those of the network card in its own clock.
+    pub rows: Vec<StageRow>,
+    /// Number of further stamps whose frame does not show the sequence number.
+    pub unread: u64,
+    /// Number of further stamps that were left out because there were too many.
+    pub left_out: u64,
 }
 
 /// Announcement of the agent that rows of samples of one end follow, with the clock readings that these rows need.

@@ -1,5 +1,5 @@
 //! The discovery thread, which sends and answers discovery questions (a writer asks for the readers of its topic)
-//! before end points are matched; the thread ends after matching.
+//! before end points are matched; the thread ends after matching, unless it has to read the stamps of sent messages.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -80,7 +80,9 @@ impl Discovery {
                     Endpoint::Writer(writer) => (write(writer, now, endpoints), &writer.common),
                 };
                 active |= busy;
-                fresh |= busy && now - common.heard_ns.load(Ordering::Relaxed) < PATIENCE_NS;
+                // Such a writer only reads stamps.
+                let is_done = matches!(endpoint, Endpoint::Writer(_)) && common.settled.load(Ordering::SeqCst);
+                fresh |= busy && !is_done && now - common.heard_ns.load(Ordering::Relaxed) < PATIENCE_NS;
             }
             let mut state = lock(&self.state);
             if state.stop || (!active && !state.again) {
@@ -114,8 +116,13 @@ fn read(reader: &Reader, now: i64) -> bool {
     true
 }
 
-/// Asks for readers of a writer; returns whether the writer still needs the discovery thread.
+/// Asks for readers of a writer, or reads the stamps of its messages; returns whether the writer still needs the discovery thread.
 fn write(writer: &Writer, now: i64, endpoints: &Endpoints) -> bool {
+    if writer.common.settled.load(Ordering::SeqCst) && writer.stamps.is_some() {
+        let inside = writer.common.enter();
+        inside.iter().for_each(|_| writer.hear());
+        return inside.is_some();
+    }
     let silence = now - writer.common.heard_ns.load(Ordering::Relaxed);
     let given_up = silence > GIVE_UP_NS && writer.common.waiting.load(Ordering::SeqCst) == 0;
     if writer.common.settled.load(Ordering::SeqCst) || given_up {

@@ -6,7 +6,8 @@
 //!
 //! - Ports follow from domain and topic ([`wire`]), so nothing must be configured. Before matching, a writer asks the
 //!   candidate ports of its peers for the topic, and a reader answers. After that there is no background traffic, and
-//!   the only thread is the receive thread of a listener.
+//!   the only threads are the receive thread of a listener, and, with `timestamps: stages` or `hardware`, the one that reads the
+//!   stamps of sent messages ([`stamps`]).
 //! - `block`: `wait` blocks in `recvmsg`, and `take` returns the datagram without another system call.
 //! - `spin`: `take` is a `recvmsg` that does not block. `listener`: each reader has a thread `tb-udp-rx`.
 
@@ -22,6 +23,7 @@ mod query;
 mod reader;
 mod session;
 mod socket;
+mod stamps;
 mod wait;
 mod wire;
 mod writer;

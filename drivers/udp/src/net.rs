@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::{c_int, c_void, socklen_t};
 
+use crate::stamps::Stage;
+
 /// A socket address in the kernel's form, with room for IPv6, the longest address of a UDP socket.
 #[derive(Clone, Copy)]
 pub struct Address {
@@ -149,7 +151,7 @@ pub fn send_groups_by(fd: RawFd, on: Ipv4Addr) -> Result<()> {
 /// Switches whether the kernel stores datagrams that were refused, with their addresses; stored datagrams are
 /// discarded.
 pub fn hear_refusals(fd: RawFd, on: bool) {
-    errors(fd);
+    errors(fd, |_, _| {});
     for (level, name) in [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)] {
         // The option of the other address family fails. Without either option, the end of a peer is not noticed.
         let _ = set_int(fd, level, name, c_int::from(on));
@@ -166,42 +168,90 @@ pub struct Errors {
     pub launches: Vec<(i64, u8)>,
 }
 
-/// Takes everything from the error queue of a socket.
-pub fn errors(fd: RawFd) -> Errors {
+/// What an entry of the error queue of a socket is about.
+enum About {
+    /// A launch time in ns of CLOCK_TAI that the kernel refused, and the code of the reason.
+    Launch(i64, u8),
+    /// A message was at this stage of its way out at this time (ns).
+    Stamp(Stage, i64),
+    /// A datagram that was refused.
+    Refusal,
+}
+
+/// Takes everything from the error queue of a socket. `stamped` gets the begin of each frame with a transmit stamp, its stage, and
+/// the time in ns.
+pub fn errors(fd: RawFd, mut stamped: impl FnMut(&[u8], (Stage, i64))) -> Errors {
     let mut all = Errors::default();
-    let mut datagram = [0u8; 64];
+    // Room for all headers before the sequence number.
+    let mut datagram = [0u8; 128];
     loop {
-        let (mut to, mut launch) = (Address::empty(), None);
+        let (mut to, mut found) = (Address::empty(), About::Refusal);
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-        if receive_with(fd, &mut datagram, flags, &mut to, |message| launch = refused_launch(message)).is_err() {
-            return all;
-        }
-        match launch {
-            Some(launch) => all.launches.push(launch),
-            None => all.refused.extend(to.get()),
+        let received = receive_with(fd, &mut datagram, flags, &mut to, |message| found = about(message));
+        match (received, found) {
+            (Err(_), _) => return all,
+            (_, About::Launch(at_ns, code)) => all.launches.push((at_ns, code)),
+            (Ok(len), About::Stamp(stage, at_ns)) => stamped(&datagram[..len.min(datagram.len())], (stage, at_ns)),
+            (_, About::Refusal) => all.refused.extend(to.get()),
         }
     }
 }
 
-/// The launch time that an entry of the error queue is about, and the code of the reason.
-fn refused_launch(message: &libc::msghdr) -> Option<(i64, u8)> {
+/// What an entry of the error queue is about.
+fn about(message: &libc::msghdr) -> About {
+    const SO_EE_ORIGIN_TIMESTAMPING: u8 = 4;
     const SO_EE_ORIGIN_TXTIME: u8 = 6;
+    const SCM_TSTAMP_SCHED: u32 = 1;
     let is_error = |level, kind| {
         (level, kind) == (libc::IPPROTO_IP, libc::IP_RECVERR)
             || (level, kind) == (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
     };
     // SAFETY: control messages of these kinds contain a sock_extended_err.
-    let error = unsafe { control::<libc::sock_extended_err>(message, is_error) }?;
-    let time_ns = i64::from(error.ee_data) << 32 | i64::from(error.ee_info);
-    (error.ee_origin == SO_EE_ORIGIN_TXTIME).then_some((time_ns, error.ee_code))
+    let Some(error) = (unsafe { control::<libc::sock_extended_err>(message, is_error) }) else { return About::Refusal };
+    match error.ee_origin {
+        SO_EE_ORIGIN_TXTIME => About::Launch(i64::from(error.ee_data) << 32 | i64::from(error.ee_info), error.ee_code),
+        SO_EE_ORIGIN_TIMESTAMPING => {
+            let is_stamp = |level, kind| (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
+            // SAFETY: control messages of this kind contain three times: by the kernel, none, and by the card.
+            let times = unsafe { control::<[libc::timespec; 3]>(message, is_stamp) };
+            let [software, _, hardware] = times.map_or([0; 3], |times| times.map(|time| nanoseconds(&time)));
+            match error.ee_info {
+                SCM_TSTAMP_SCHED => About::Stamp(Stage::Queued, software),
+                _ if hardware != 0 => About::Stamp(Stage::Wire, hardware),
+                _ => About::Stamp(Stage::Sent, software),
+            }
+        }
+        _ => About::Refusal,
+    }
+}
+
+/// Lets the kernel stamp the datagrams of a socket on their way out: when they come to the queue discipline, when the driver of the
+/// interface gets them, and, if `by_card` is set, when the network card sends them. The stamps come into the error queue, for which
+/// the receive buffer is made larger, as far as this is permitted.
+pub fn transmit_stamps(fd: RawFd, by_card: bool) -> Result<()> {
+    let mut flags =
+        libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    if by_card {
+        flags |= libc::SOF_TIMESTAMPING_TX_HARDWARE
+            | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+            | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
+    }
+    more_reports(fd).or_else(|_| set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, REPORTS_BYTES))?;
+    set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as c_int)
+}
+
+/// Receive buffer of a socket whose error queue gets a report about each message, bytes: room for some tens of thousands.
+const REPORTS_BYTES: c_int = 32 << 20;
+
+/// Makes the receive buffer larger than the limit of the system, which needs CAP_NET_ADMIN.
+fn more_reports(fd: RawFd) -> Result<()> {
+    set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, REPORTS_BYTES)
 }
 
 /// Gives the datagrams of a socket launch times of CLOCK_TAI (SO_TXTIME), which are deadlines if `deadline` is set. Refused ones come
 /// into the error queue, for which the receive buffer is made larger. Both need CAP_NET_ADMIN.
 pub fn launch_times(fd: RawFd, deadline: bool) -> Result<()> {
-    /// Room for some tens of thousands of reports.
-    const REPORTS_BYTES: c_int = 32 << 20;
-    set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, REPORTS_BYTES)?;
+    more_reports(fd)?;
     let flags = libc::SOF_TXTIME_REPORT_ERRORS | if deadline { libc::SOF_TXTIME_DEADLINE_MODE } else { 0 };
     set(fd, libc::SOL_SOCKET, libc::SO_TXTIME, &libc::sock_txtime { clockid: libc::CLOCK_TAI, flags })
 }
@@ -388,7 +438,11 @@ fn timestamp(message: &libc::msghdr) -> i64 {
     let is_stamp = |level, kind| (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
     // SAFETY: control messages of this kind contain a timespec.
     let stamp = unsafe { control::<libc::timespec>(message, is_stamp) };
-    stamp.map_or(0, |t| t.tv_sec * 1_000_000_000 + t.tv_nsec)
+    stamp.map_or(0, |time| nanoseconds(&time))
+}
+
+fn nanoseconds(time: &libc::timespec) -> i64 {
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// The content of the first control message whose level and kind are the wanted ones.
@@ -416,7 +470,7 @@ pub fn monotonic_ns() -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
+    nanoseconds(&now)
 }
 
 /// Returns a random number that is different in every process.

@@ -22,7 +22,10 @@ pub struct Options {
     pub interface: Option<String>,
     pub rcvbuf_bytes: Option<i32>,
     pub sndbuf_bytes: Option<i32>,
+    /// Whether received datagrams have a timestamp of the kernel.
     pub timestamps: bool,
+    /// Whether sent datagrams have stamps of their stages, and whether the network card gives one too.
+    pub stages: Option<bool>,
     pub ttl: Option<i32>,
     /// Priority of the packets of the driver's sockets (SO_PRIORITY).
     pub priority: Option<i32>,
@@ -62,6 +65,7 @@ impl Options {
             rcvbuf_bytes: None,
             sndbuf_bytes: None,
             timestamps: false,
+            stages: None,
             ttl: None,
             priority: None,
             launch: None,
@@ -75,7 +79,10 @@ impl Options {
                 "interface" => o.interface = pair.text().map(str::to_owned),
                 "rcvbuf" => o.rcvbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
                 "sndbuf" => o.sndbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
-                "timestamps" => o.timestamps = pair.word(TB_EINVAL, &["off", "on"])? == 1,
+                "timestamps" => {
+                    let chosen = pair.word(TB_EINVAL, &["off", "on", "stages", "hardware"])?;
+                    (o.timestamps, o.stages) = (chosen > 0, (chosen > 1).then_some(chosen == 3));
+                }
                 "ttl" => o.ttl = Some(pair.number(TB_EINVAL, 0..=255)?),
                 "priority" => o.priority = Some(pair.number(TB_EINVAL, 0..=15)?),
                 "launch" => {

@@ -22,7 +22,7 @@ pub fn describe() -> &'static CStr {
         let text = json!({
             "name": "udp",
             "versions": {"driver": env!("CARGO_PKG_VERSION")},
-            "capabilities": ["kernel_rx_timestamps", "txtime"],
+            "capabilities": ["kernel_rx_timestamps", "txtime", "stages"],
             "limits": {"max_payload_bytes": MAX_PAYLOAD},
             "options": [
                 {"key": "domain", "type": "integer", "default": "77",
@@ -36,8 +36,8 @@ pub fn describe() -> &'static CStr {
                 {"key": "interface", "type": "string", "help": "Interface to which the sockets are bound (SO_BINDTODEVICE)."},
                 {"key": "rcvbuf", "type": "integer", "unit": "B", "default": "4194304", "help": "Size of the receive buffer (SO_RCVBUF). A value is refused if the kernel grants less; the default is limited by net.core.rmem_max."},
                 {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Size of the send buffer that is requested (SO_SNDBUF)."},
-                {"key": "timestamps", "type": "bool", "default": "off",
-                 "help": "Software receive timestamps of the kernel (SO_TIMESTAMPNS)."},
+                {"key": "timestamps", "type": "enum", "default": "off", "values": ["off", "on", "stages", "hardware"],
+                 "help": "Timestamps: `on` = of the kernel for received messages; `stages` = also when sent messages come to the queue discipline, and when the driver of the interface gets them (SO_TIMESTAMPING); `hardware` = also when the network card sends them, on its own clock, if it stamps all frames."},
                 {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255; with data=multicast, 0 is allowed and stays on the host, and the default is 1."},
                 {"key": "priority", "type": "integer", "help": "Priority of the sockets for queueing and VLANs, 0 to 15 (SO_PRIORITY); above 6 needs CAP_NET_ADMIN."},
                 {"key": "launch", "type": "enum", "default": "off", "values": ["off", "strict", "deadline"], "help": "Whether messages have launch times of CLOCK_TAI (SO_TXTIME), which the queue discipline etf of the interface keeps; needs CAP_NET_ADMIN. The study key `stream` sets it."},
@@ -77,6 +77,7 @@ pub fn answer(endpoints: &Endpoints, discovery: &Discovery, ep: u32, what: &str)
         "threads" => threads(discovery, open()),
         "flow" => flow(endpoints, ep)?,
         "launch" => launch(endpoints, ep)?,
+        "stamps" => stamps(endpoints, ep)?,
         _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the udp driver does not know this question")),
     };
     Ok(json.to_string().into_bytes())
@@ -136,7 +137,25 @@ fn launch(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
     };
     let Some(_inside) = writer.common.enter() else { return Err(Fail::closed(ep)) };
     let full = net::is_receive_buffer_full(writer.common.fd());
-    Ok(json!({"refused": net::errors(writer.common.fd()).launches, "full": full}))
+    Ok(json!({"refused": writer.errors().launches, "full": full}))
+}
+
+/// Answers the query `stamps` about a writer: stages that messages passed since the last query, in the order in which they were
+/// reported, at most 20,000 of them.
+fn stamps(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
+    const MOST: usize = 20_000;
+    let Endpoint::Writer(writer) = endpoints.existing(ep)? else {
+        return fail(TB_EINVAL, format!("query stamps: end point {ep} is a reader"));
+    };
+    let Some(_inside) = writer.common.enter() else { return Err(Fail::closed(ep)) };
+    writer.errors();
+    let Some(collected) = &writer.stamps else {
+        return fail(TB_EUNSUPPORTED, "query stamps: the option `timestamps` is neither `stages` nor `hardware`");
+    };
+    let mut collected = lock(collected);
+    let taken = collected.stamps.len().min(MOST);
+    let stamps: Vec<Value> = collected.stamps.drain(..taken).map(|s| json!([s.seq, s.stage.word(), s.at_ns])).collect();
+    Ok(json!({"stamps": stamps, "unread": collected.unread, "left_out": collected.left_out}))
 }
 
 fn peers(endpoint: &Endpoint) -> Value {
@@ -199,7 +218,12 @@ fn transport<'a>(endpoints: &Endpoints, open: impl Iterator<Item = &'a Endpoint>
         "priority": options.priority,
         "launch": options.launch.map_or("off", |deadline| if deadline { "deadline" } else { "strict" }),
         "data": if options.multicast { "multicast" } else { "unicast" },
-        "timestamps": if options.timestamps { "on" } else { "off" },
+        "timestamps": match options.stages {
+            Some(true) => "hardware",
+            Some(false) => "stages",
+            None if options.timestamps => "on",
+            None => "off",
+        },
         "rcvbuf_asked_bytes": options.rcvbuf_bytes,
         "sndbuf_asked_bytes": options.sndbuf_bytes,
         "sockets": sockets,

@@ -10,9 +10,10 @@ use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_ETOOBIG, TB_EWOULDBLOCK};
 
 use crate::endpoint::{Common, lock};
 use crate::error::os;
-use crate::net::{self, Address};
+use crate::net::{self, Address, Errors};
 use crate::options::Options;
 use crate::socket::{prepare, set_priority};
+use crate::stamps::Collected;
 use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, group, topic_key};
 
 /// Longest datagram in bytes whose header and payload are copied into one block. With 8 KiB, a copy and `sendto` still
@@ -33,6 +34,8 @@ pub struct Writer {
     candidates: AtomicU32,
     /// Priority of the messages with launch times, whose queue drops what has none; `None` = messages have no launch times.
     launch_priority: Option<i32>,
+    /// Stamps of sent messages; `None` = messages are not stamped.
+    pub stamps: Option<Mutex<Collected>>,
 }
 
 /// Destinations of a writer's samples.
@@ -56,6 +59,9 @@ impl Writer {
         prepare(socket.as_raw_fd(), options)?;
         let launch_priority =
             options.launch.map(|deadline| launch(socket.as_raw_fd(), options, deadline)).transpose()?;
+        if let Some(by_card) = options.stages {
+            net::transmit_stamps(socket.as_raw_fd(), by_card).or_else(|e| os("timestamps: SO_TIMESTAMPING", &e))?;
+        }
         let at = options.at(options.address, 0);
         net::bind(&socket, at).or_else(|e| os(format!("cannot bind {}", options.address), &e))?;
         let key = topic_key(options.domain, wanted.topic);
@@ -73,6 +79,7 @@ impl Writer {
             refused: AtomicU64::new(0),
             candidates: AtomicU32::new(FEWEST_CANDIDATES),
             launch_priority,
+            stamps: options.stages.map(|_| Mutex::default()),
         }))
     }
 
@@ -235,9 +242,16 @@ impl Writer {
                 _ => {}
             }
         }
-        for gone in net::errors(self.common.fd()).refused {
+        for gone in self.errors().refused {
             self.lost(|_, at| at.get() == Some(gone));
         }
+    }
+
+    /// Takes everything from the error queue of the socket. Stamps of sent messages are kept.
+    pub fn errors(&self) -> Errors {
+        net::errors(self.common.fd(), |frame, stamp| {
+            self.stamps.iter().for_each(|collected| lock(collected).add(frame, stamp));
+        })
     }
 
     fn found(&self, reader: u64, from: Address) {

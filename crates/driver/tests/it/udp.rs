@@ -91,6 +91,53 @@ fn kernel_time_stamps_lie_between_send_and_receive() {
 }
 
 #[test]
+fn each_message_has_the_times_of_its_stages() {
+    const MESSAGES: u64 = 300;
+    // The largest one is divided into fragments, if the path has no larger ones.
+    for payload_bytes in [0, 60, 4_000] {
+        let s = open(&options().with("timestamps", "stages"));
+        let writer = s.create(Kind::Writer, "stages", 4_000, &Kv::new(), 0).unwrap();
+        let reader = s.create(BLOCK, "stages", 4_000, &Kv::new(), 0).unwrap();
+        s.wait_matched(writer, 1, soon()).unwrap();
+        s.wait_matched(reader, 1, soon()).unwrap();
+        let mut views = ViewBuf::new(1);
+        let mut times = Vec::new();
+        for seq in 0..MESSAGES {
+            let before = clock_ns(libc::CLOCK_REALTIME);
+            s.send(writer, seq, &vec![0; payload_bytes]).unwrap();
+            ready(&s, reader);
+            s.take(reader, &mut views).unwrap();
+            times.push((before, views.iter().next().unwrap().kernel_rx_ns()));
+            s.release(reader, &mut views).unwrap();
+        }
+        let answer = json(&s, writer, "stamps");
+        assert_eq!((&answer["unread"], &answer["left_out"]), (&Value::from(0), &Value::from(0)));
+        let stamps: Vec<(u64, String, i64)> = serde_json::from_value(answer["stamps"].clone()).unwrap();
+        let of = |seq: u64, stage: &str| {
+            let found: Vec<i64> = stamps.iter().filter(|s| s.0 == seq && s.1 == stage).map(|s| s.2).collect();
+            assert_eq!(found.len(), 1, "{stage} of message {seq}: {found:?}");
+            found[0]
+        };
+        for (seq, (before, received)) in (0..).zip(times) {
+            let [queued, sent] = ["queued", "sent"].map(|stage| of(seq, stage));
+            assert!(before <= queued && queued <= sent && sent <= received, "{before} {queued} {sent} {received}");
+        }
+        assert_eq!(stamps.len() as u64, 2 * MESSAGES);
+        // What was answered is not answered again.
+        assert_eq!(json(&s, writer, "stamps")["stamps"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn without_stages_there_are_no_stamps() {
+    let s = open(&options().with("timestamps", "on"));
+    let (writer, reader) = pair(&s, "none");
+    let refused = |ep| s.query(ep, "stamps").unwrap_err().text;
+    assert_eq!(refused(writer), "query stamps: the option `timestamps` is neither `stages` nor `hardware`");
+    assert!(refused(reader).contains("is a reader"));
+}
+
+#[test]
 fn one_writer_reaches_many_readers() {
     let s = open(&options());
     let writer = s.create(Kind::Writer, "many", 64, &Kv::new(), 0).unwrap();

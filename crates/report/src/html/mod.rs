@@ -24,6 +24,7 @@ mod nodes;
 mod path_proof;
 mod patterns;
 mod range;
+mod stages;
 mod table;
 mod threads;
 mod tools;
@@ -81,6 +82,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         figures::sections(report),
         gates::section(report),
         launch::section(report),
+        stages::section(report),
         loops::section(report),
         patterns::section(report),
         bins::section(report),
@@ -142,6 +144,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ("loop", "Loop"),
         ("gates", "Gates"),
         ("launch", "Launch times"),
+        ("stages", "Stages"),
         ("patterns", "Patterns"),
         ("bins", "Bins"),
         ("conditions", "Conditions"),
@@ -168,6 +171,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         "bins" => bins::is_there(report),
         "gates" => gates::is_there(report),
         "launch" => launch::is_there(report),
+        "stages" => stages::is_there(report),
         "loop" => loops::is_there(report),
         "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
         "chosen" => range::is_there(report),

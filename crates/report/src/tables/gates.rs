@@ -45,9 +45,17 @@ pub(crate) fn sentences(condition: &ConditionReport, gate: &GateReport) -> Strin
     ));
     if gate.outside > 0 {
         text.push_str(&format!(
-            " {} {messages} arrived before their gate permitted them: the schedule is not effective.",
+            " {} {messages} left or arrived before their gate permitted them: the schedule is not effective.",
             count(gate.outside)
         ));
+    }
+    if let Some(left) = &gate.left {
+        text.push_str(&format!(" By the stamps of {} {messages}, {} left", count(left.messages), count(left.late)));
+        text.push_str(" when their gate had closed for them");
+        if left.late > 0 {
+            text.push_str(&format!(", at most {} before", time(left.late_max_ns as f64)));
+        }
+        text.push('.');
     }
     text
 }
@@ -76,17 +84,22 @@ pub(crate) fn cells(waits: &GateWaits) -> [String; 7] {
 /// The table of waits of a gate as lines of text, with columns of equal width.
 pub(crate) fn lines(gate: &GateReport) -> Vec<String> {
     let heads = HEADS.map(str::to_owned);
-    let rows: Vec<[String; 7]> = std::iter::once(heads).chain(gate.waits.iter().map(cells)).collect();
+    let rows = std::iter::once(heads).chain(gate.waits.iter().map(cells)).collect();
+    aligned(rows).into_iter().chain([COLUMNS.to_owned()]).collect()
+}
+
+/// Rows of a table as lines of text, with columns of equal width: the first one to the left, the others to the right.
+pub(crate) fn aligned<const N: usize>(rows: Vec<[String; N]>) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
-    let line = |row: &[String; 7]| {
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
         let cells = row.iter().zip(&widths).enumerate().map(|(n, (cell, width))| match n {
             0 => format!("{cell:<width$}"),
             _ => format!("{cell:>width$}"),
         });
         cells.collect::<Vec<_>>().join("  ")
     };
-    rows.iter().map(line).chain([COLUMNS.to_owned()]).collect()
+    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -118,6 +131,7 @@ mod tests {
             waits: vec![wait(0, 0, 144), wait(11_250_077, 15_000_103, 1_234_567)],
             cycles_later: [580, 2, 0],
             outside: 3,
+            left: None,
         };
         let lines = lines(&gate);
         assert!(lines[..3].iter().all(|line| line.chars().count() <= 80), "{lines:#?}");

@@ -4,6 +4,7 @@
 //! the clocks once a second on a CPU that is not measured, and saves the samples if the controller disappears. The
 //! agent is one thread without async.
 
+mod card_clocks;
 mod child_process;
 mod host_settings;
 mod late_messages;

@@ -1,5 +1,6 @@
 //! The supervisor's work for one trial: sample memory, loads, measuring process.
 
+use super::card_clocks::CardClocks;
 use super::late_messages::LateMessages;
 use super::loads::Loads;
 use super::measuring_process::{self, Started};
@@ -89,6 +90,7 @@ pub(super) struct Trial {
     /// Guard that kills real-time ends if they exceed their deadline.
     _guard: Option<Guard>,
     track: OffsetTrack,
+    card_clocks: CardClocks,
     scripted: bool,
     open: bool,
     /// The message `prepared` for the controller, which the agent sends only when the loads are ready too.
@@ -133,6 +135,7 @@ impl Trial {
             late: LateMessages::new(&order),
             begun_ns: i64::MAX,
             draining: false,
+            card_clocks: CardClocks::open(&order),
             order,
             child,
             connection,
@@ -171,9 +174,10 @@ impl Trial {
         }
     }
 
-    /// Reads the difference between CLOCK_REALTIME and CLOCK_MONOTONIC.
+    /// Reads the differences between CLOCK_REALTIME and CLOCK_MONOTONIC, and between hardware clocks and CLOCK_MONOTONIC.
     pub fn read_clocks(&mut self) {
         self.track.push(host::read_offset());
+        self.card_clocks.read();
     }
 
     /// Passes a message of the controller to the measuring process.
@@ -213,16 +217,16 @@ impl Trial {
                     let ends = self.order.ends.iter().map(|e| e.role.word().to_owned()).collect();
                     done.process = host::process_resources(self.child.id() as i32, ends);
                     self.read_clocks();
-                    if !self.scripted {
-                        for end in &mut done.ends {
-                            end.clock = self.track.readings().to_vec();
-                        }
+                    for end in done.ends.iter_mut().filter(|_| !self.scripted) {
+                        end.clock = self.track.readings().to_vec();
+                        end.card_clock = self.card_clocks.readings(&end.name);
                     }
                     done.log.push_str(&String::from_utf8_lossy(&self.log_text));
                     tracing::debug!(trial = self.order.trial, "the ends are done");
                     done.diagnostics = crate::log::take();
                     messages.push(Message::Done(done));
                 }
+                stamped @ Message::Stamped(_) => messages.push(stamped),
                 // The supervisor sends `finished` itself, once the trial is released.
                 Message::Finished => {}
                 Message::Failed(failed) => messages.push(Message::Failed(failed)),

@@ -208,7 +208,7 @@ impl Agent {
             while let Some(frame) = self.reader.next_frame()? {
                 let bytes = self.reader.consumed() - std::mem::replace(&mut consumed, self.reader.consumed());
                 let is = |what: fn(&Message) -> bool| matches!(&frame, Frame::Message(m) if what(m));
-                if self.silent && !is(|m| matches!(m, Message::Done(_))) {
+                if self.silent && !is(|m| matches!(m, Message::Done(_) | Message::Stamped(_))) {
                     self.bytes_while_silent += bytes;
                 }
                 match &frame {

@@ -4,9 +4,9 @@ use super::RunError;
 use std::path::Path;
 use tailbound_gates::Gate;
 use tailbound_model::{Metric, PathEnd, Severity, TrialSpec, Warning};
-use tailbound_record::{Columns, Record};
+use tailbound_record::{Columns, Departures, Record};
 
-/// Warnings about messages of a trial that arrived before their gate permitted them, by the schedule that the kernel reported. The
+/// Warnings about messages of a trial that left, or arrived, before their gate permitted them, by the schedule that the kernel reported. The
 /// ends have one clock. `dir`: directory of the record.
 ///
 /// # Errors
@@ -17,12 +17,16 @@ pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSp
         return Ok(Vec::new());
     }
     let mut counts = vec![(0, 0); gates.len()];
-    let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin();
-    Record::open(dir)?.scan(trial, &columns, &mut |batch| {
-        for ((end, gate), (outside, all)) in gates.iter().zip(&mut counts) {
-            for (_, sent_ns, received_ns) in batch.ways(end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
+    let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin().with_seq();
+    let record = Record::open(dir)?;
+    let departures = gates.iter().map(|(end, _)| Departures::of(&record, trial, end));
+    let departures: Vec<Departures> = departures.collect::<Result<_, _>>()?;
+    record.scan(trial, &columns, &mut |batch| {
+        for (((end, gate), departures), (outside, all)) in gates.iter().zip(&departures).zip(&mut counts) {
+            for (i, sent_ns, received_ns) in batch.ways(end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
+                let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns));
                 *all += 1;
-                *outside += u64::from(received_ns < gate.permitted_ns(sent_ns));
+                *outside += u64::from(departure.left_ns < gate.permitted_ns(departure.ready_ns));
             }
         }
     })?;
@@ -32,8 +36,8 @@ pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSp
 
 fn warning(end: &str, (outside, all): (u64, u64)) -> Warning {
     let what = format!(
-        "{outside} of {all} messages of the {end} arrived before their gate permitted them: the schedule that the kernel reported \
-         is not effective"
+        "{outside} of {all} messages of the {end} left or arrived before their gate permitted them: the schedule that the kernel \
+         reported is not effective"
     );
     let help = "look at the queue discipline of the interface while a trial runs (tc qdisc show): another program may have \
                 replaced it, the clock of the schedule was set, or the network card does not do what it accepted";
@@ -50,8 +54,8 @@ mod tests {
         assert_eq!(warning.severity, Severity::Invalid);
         assert_eq!(
             warning.problem.what,
-            "12 of 500 messages of the pong arrived before their gate permitted them: the schedule that the kernel reported is \
-             not effective"
+            "12 of 500 messages of the pong left or arrived before their gate permitted them: the schedule that the kernel \
+             reported is not effective"
         );
     }
 }

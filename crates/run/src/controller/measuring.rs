@@ -104,6 +104,10 @@ async fn listen(
                     return Ok(());
                 }
                 Message::Failed(failed) => Err(Lost::Reported(failed.problem.what)),
+                Message::Stamped(stamped) => {
+                    part.stamped.push(*stamped);
+                    Ok(())
+                }
                 // The answer to a question about its clock, for which nobody waits any longer.
                 Message::Answer(_) => Ok(()),
                 Message::Draining(draining) => {

@@ -35,6 +35,7 @@ mod repeat;
 mod rolling;
 mod run;
 mod spared;
+mod stages;
 mod stop_signal;
 mod tool;
 mod trial_length;

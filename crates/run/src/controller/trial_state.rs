@@ -56,6 +56,8 @@ pub(super) struct Part {
     pub incoming: Vec<Incoming>,
     /// Readings of the agent's clock that arrived together with drained rows of samples.
     pub track: OffsetTrack,
+    /// Stages that the messages of the ends passed, in the order in which they arrived.
+    pub stamped: Vec<Stamped>,
     pub done: Option<Done>,
     /// True if the senders of the agent were asked to end the trial early.
     pub ended_early: bool,
@@ -75,6 +77,7 @@ impl Part {
             prepared,
             incoming,
             track,
+            stamped: Vec::new(),
             done: None,
             ended_early: false,
             lost: None,

@@ -159,6 +159,7 @@ async fn store_part(
             warnings.extend(store_rows(record, dir, part, (*role, incoming), (not_sent, slot_0_ns), result)?);
         }
     }
+    super::stages::store(record, dir, part)?;
     store_done(record, part, &agent.name, &mut warnings)?;
     for warning in warnings {
         record.warn(warning.at_trial(id))?;

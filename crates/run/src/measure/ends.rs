@@ -589,8 +589,7 @@ impl<S: Sink> End<S> {
                 .filter(|_| order.spec.measure.flow().is_some())
                 .and_then(|ep| json(self.session, ep, "flow")),
             stats: self.writer.or(self.reader).and_then(|ep| json(self.session, ep, "stats")),
-            clock: Vec::new(),
-            stream: None,
+            ..EndDone::default()
         }
     }
 }

@@ -8,6 +8,7 @@ mod driver_report;
 mod ends;
 mod flow_ends;
 mod prepare;
+mod stages;
 mod stream;
 mod threads;
 mod topic_loads;
@@ -257,6 +258,11 @@ impl Trial<'_> {
         for end in &mut done {
             let far = has_far && order.ends.iter().any(|e| e.role.receives() && e.role.word() == end.name);
             end.clock.clone_from(if far { &readings.far } else { &readings.own });
+        }
+        for end in order.ends.iter().map(|end| end.role) {
+            if let Some(of_writer) = ends.writer(end) {
+                stages::send(self.connection, end.word(), of_writer, &mut warnings)?;
+            }
         }
         let done = Done { ends: done, threads: table, warnings, loads, log, ..Done::default() };
         self.connection.send(Message::Done(Box::new(done)))?;

@@ -8,7 +8,7 @@ use std::path::Path;
 const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
 
 /// Paths of these files below target; `None`, with a line that counts the test as skipped, if one is missing here.
-fn needed<const N: usize>(files: [&str; N]) -> Option<[String; N]> {
+pub fn needed<const N: usize>(files: [&str; N]) -> Option<[String; N]> {
     let files = files.map(|file| Path::new(TARGET).join(file));
     if let Some(missing) = files.iter().find(|file| !file.exists()) {
         println!("skipped: needs {}, of dev/setup vm or dev/setup test", missing.display());
@@ -197,4 +197,61 @@ fn a_card_that_does_not_open_and_close_its_gates_is_found() {
     assert!(found["status"] == "invalid" && codes.contains(&"gate_not_effective"), "{codes:?}\n{console}");
     let gate = &found["conditions"][0]["gates"];
     println!("{gate}");
+}
+
+/// Test: two network cards with the driver igb, which QEMU emulates and joins, and a gate schedule of the kernel on the sending one:
+/// each message has the time at which the card sent it, and it left between the driver and the receiver.
+#[test]
+fn a_card_stamps_each_message_that_it_sends() {
+    let Some([kernel, qemu, hwstamp_ctl]) = needed([KERNEL, "qemu", "clocks/usr/sbin/hwstamp_ctl"]) else { return };
+    // The virtual functions of a card take the slots from 16 behind it on.
+    let card = |slot: u32| {
+        format!("-netdev hubport,id=card{slot},hubid=7 -device igb,netdev=card{slot},romfile=,addr={slot:x}")
+    };
+    let guest = Guest::with_kernel(&kernel).with_devices(&qemu, &[card(8), card(10)].join(" "));
+    // At most one message leaves in a cycle: the card has room for one stamp.
+    let study = "study: card\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 10, timeout: 2 s } }\nrate: 37 Hz\n\
+                 driver: { udp: { priority: 7, timestamps: hardware } }\nattribution: off\n\
+                 path: { existing: { ping: { interface: eth0 }, pong: { interface: eth1 } } }\n\
+                 ends:\n  ping: { place: { existing-netns: a }, gates: { by: existing } }\n  pong: { place: { existing-netns: b } }\n";
+    let lines = format!(
+        "ip netns add a; ip netns add b; ip link set eth0 netns a; ip link set eth1 netns b\n\
+         ip -n a address add 10.9.0.1/24 dev eth0; ip -n b address add 10.9.0.2/24 dev eth1\n\
+         ip -n a link set eth0 up; ip -n b link set eth1 up; sleep 5\n\
+         ip netns exec a {hwstamp_ctl} -i eth0 -t 1 >done 2>&1\n\
+         tc -n a qdisc add dev eth0 root handle 100: stab overhead 24 taprio num_tc 2 map 1 1 1 1 1 1 1 0 1 1 1 1 1 1 1 1 \
+         queues 1@0 1@1 base-time 0 sched-entry S 1 5000000 sched-entry S 2 15000000 clockid CLOCK_TAI\n\
+         cat > card.yaml <<'END'\n{study}END\n\
+         tailbound run card.yaml --out card -q >>done 2>&1\n\
+         tailbound report card --format json >found 2>>done"
+    );
+    let with = format!("ip,tc,{hwstamp_ctl}");
+    let (found, console) = found(&guest, &["--module", "igb", "--with", &with], &lines);
+    let stages = found["conditions"][0]["stages"].as_array().unwrap_or_else(|| panic!("{found:#}\n{console}"));
+    println!("{stages:#?}");
+    let [ping, pong] = ["ping", "pong"].map(|end| stages.iter().find(|s| s["end"] == end).unwrap());
+    let missing = ["without_queued", "without_sent", "without_card", "without_received", "unused"];
+    assert_eq!(
+        (ping["messages"].as_u64(), missing.map(|key| ping[key].as_u64())),
+        (Some(200), [Some(0); 5]),
+        "{console}"
+    );
+    // Nobody asked the card of the pong to stamp.
+    assert_eq!((&pong["without_card"], pong["messages"].as_u64()), (&Value::Null, Some(200)));
+    assert!(found["warnings"].to_string().contains("card_stamps"), "{}", found["warnings"]);
+    let parts: Vec<String> = ping["parts"].as_array().unwrap().iter().map(|part| part["stages"].to_string()).collect();
+    assert_eq!(
+        parts,
+        [
+            r#"["host_lateness"]"#,
+            r#"["gate_wait"]"#,
+            r#"["own_class_queue"]"#,
+            r#"["release_lateness"]"#,
+            r#"["wire","receive_path"]"#,
+            r#"["thread"]"#
+        ]
+    );
+    // The clock of the card is read in an emulated guest.
+    let width_ns = ping["card_width_ns"].as_i64().unwrap();
+    assert!((1..1_000_000).contains(&width_ns), "{width_ns}");
 }

@@ -1,0 +1,36 @@
+//! Mean, quantiles and maximum of many durations.
+
+use tailbound_stats::Histogram;
+
+/// Durations in ns that are not kept one by one.
+#[derive(Debug, Default)]
+pub(crate) struct Durations {
+    histogram: Histogram,
+    sum_ns: i128,
+    pub max_ns: i64,
+}
+
+impl Durations {
+    /// Adds a duration, ns, not negative.
+    pub fn add(&mut self, ns: i64) {
+        self.histogram.record(ns);
+        self.sum_ns += i128::from(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.histogram.count()
+    }
+
+    /// Mean, ns; not a number if there is none.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns as f64 / self.count() as f64
+    }
+
+    /// The duration that this share of them does not exceed, ns: rounded up to a bucket of the histogram, and at most the longest.
+    pub fn at(&self, share: f64) -> i64 {
+        let rank = ((self.count() as f64 * share).ceil() as u64).max(1);
+        let bucket = self.histogram.bucket_of_rank(rank);
+        bucket.map_or(self.max_ns, |ranked| ranked.bucket.high.min(self.max_ns))
+    }
+}

@@ -1,0 +1,101 @@
+//! Reads the stages that the messages of an end passed.
+
+use crate::columns::open_stages;
+use crate::{Record, RecordError, RecordWriter};
+use tailbound_model::{NO_TIME, StageRow};
+
+impl Record {
+    /// The stages that the messages of an end passed in a trial, in rising order of their sequence numbers; times are monotonic ns of
+    /// the end's host. Empty if the messages have no such stamps.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn stages(&self, trial: usize, end: &str) -> Result<Vec<StageRow>, RecordError> {
+        let path = RecordWriter::stages_path(self.dir(), trial, end);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let mut file = open_stages(&path)?;
+        let mut rows: Vec<StageRow> = Vec::new();
+        let (mut seq, mut columns) = (Vec::new(), [(); 3].map(|()| Vec::new()));
+        while file.next_batch()? > 0 {
+            file.sequence(&mut seq)?;
+            for (name, column) in crate::segment::STAGE_NUMBERS.into_iter().zip(&mut columns) {
+                file.numbers(name, column)?;
+            }
+            let [queued, sent, card] = &columns;
+            rows.extend(seq.iter().zip(queued.iter().zip(sent.iter().zip(card))).map(
+                |(seq, (queued_ns, (sent_ns, card_ns)))| StageRow {
+                    seq: *seq,
+                    queued_ns: *queued_ns,
+                    sent_ns: *sent_ns,
+                    card_ns: *card_ns,
+                },
+            ));
+        }
+        Ok(rows)
+    }
+}
+
+/// When the messages of an end in a trial were ready to leave, and left, as far as stamps show it.
+#[derive(Debug, Default)]
+pub struct Departures {
+    /// In rising order of the sequence numbers.
+    rows: Vec<StageRow>,
+    /// Largest error of a stamp, ns.
+    width_ns: i64,
+}
+
+/// When one message was ready to leave, and left, monotonic ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// The message was not ready earlier: begin of the send call, or arrival at the queue discipline.
+    pub ready_ns: i64,
+    /// The message had left at this time: its receipt, or the time at which the network card or the driver of the interface sent it.
+    pub left_ns: i64,
+    /// Whether stamps show when it left.
+    pub is_stamped: bool,
+}
+
+impl Departures {
+    /// # Errors
+    /// The file with the stages is damaged.
+    pub fn of(record: &Record, trial: usize, end: &str) -> Result<Departures, RecordError> {
+        let done = record.manifest.trials.iter().find(|done| done.id == trial);
+        let fact = done.and_then(|done| done.ends.get(end)?.stages.as_ref());
+        let width_ns = fact.map_or(0, |fact| fact.width_ns.max(fact.card_width_ns).unwrap_or(0));
+        Ok(Departures { rows: record.stages(trial, end)?, width_ns })
+    }
+
+    /// When the message with this sequence number was ready to leave, and left. Its send call began at `sent_ns`, and it was received
+    /// at `received_ns`.
+    pub fn of_message(&self, seq: u64, (sent_ns, received_ns): (i64, i64)) -> Departure {
+        let row = self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|at| self.rows[at]);
+        let time = |ns: i64| Some(ns).filter(|ns| *ns != NO_TIME);
+        let queued_ns = row.and_then(|row| time(row.queued_ns)).map(|ns| ns - self.width_ns);
+        let left_ns = row.and_then(|row| time(row.card_ns).or(time(row.sent_ns))).map(|ns| ns + self.width_ns);
+        Departure {
+            ready_ns: queued_ns.map_or(sent_ns, |ns| ns.max(sent_ns)),
+            left_ns: left_ns.map_or(received_ns, |ns| ns.min(received_ns)),
+            is_stamped: left_ns.is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_left_when_its_stamp_says_and_never_after_its_receipt() {
+        let row = |seq, queued_ns, sent_ns, card_ns| StageRow { seq, queued_ns, sent_ns, card_ns };
+        let rows = vec![row(3, 110, 150, NO_TIME), row(5, 105, 150, 170), row(6, NO_TIME, NO_TIME, NO_TIME)];
+        let departures = Departures { rows, width_ns: 10 };
+        let of = |seq| {
+            let Departure { ready_ns, left_ns, is_stamped } = departures.of_message(seq, (100, 175));
+            (ready_ns, left_ns, is_stamped)
+        };
+        assert_eq!([3, 5].map(of), [(100, 160, true), (100, 175, true)]);
+        assert_eq!([4, 6].map(of), [(100, 175, false); 2]);
+    }
+}
