@@ -2,8 +2,8 @@
 
 use crate::{ETHERNET_BYTES, Entry, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, predict};
 use tailbound_model::{
-    GateEntry, GatesBy, GatesFact, GatesSpec, LaunchSpec, Nanos, PathSpec, Rate, Severity, StreamSpec, TrialSpec,
-    Warning,
+    GateEntry, GatesBy, GatesFact, GatesSpec, LaunchSpec, Nanos, PathEnd, PathSpec, Rate, Severity, StreamSpec,
+    TrialSpec, Warning,
 };
 
 /// Speed that the kernel reports for the interfaces that Tailbound makes (veth), bit/s.
@@ -16,6 +16,8 @@ const USUAL_MTU: u32 = 1_500;
 const MOST_PHASES: u64 = 100;
 /// Clocks of two machines that nobody adjusts differ by about this part of the time.
 const DRIFT_PPM: i64 = 1;
+/// Flag of taprio: the network card opens and closes the gates (TCA_TAPRIO_ATTR_FLAG_FULL_OFFLOAD).
+const BY_CARD: u32 = 2;
 
 impl From<&GatesSpec> for Schedule {
     fn from(gates: &GatesSpec) -> Schedule {
@@ -43,7 +45,41 @@ pub fn check(spec: &TrialSpec) -> Vec<Warning> {
         let found = known.map(|gates| of_gates(spec, gates, end == "ping")).unwrap_or_default();
         found.into_iter().map(|warning| warning.at_end(end)).collect::<Vec<_>>()
     };
-    ends.into_iter().flat_map(of_end).chain(launch).collect()
+    ends.into_iter().flat_map(of_end).chain(launch).chain(priority_of_vlan(spec)).collect()
+}
+
+/// Warning that the frames of the messages do not carry the priority of the messages in the tag of their VLAN.
+fn priority_of_vlan(spec: &TrialSpec) -> Option<Warning> {
+    let (vlan, priority) = (spec.vlan.as_ref()?, priority_of_messages(spec));
+    if priority == 0 || vlan.egress.contains_key(&u32::from(priority)) {
+        return None;
+    }
+    let what = format!(
+        "the messages have the priority {priority}, which `vlan: egress` does not map, so that their frames carry the priority 0: \
+         gates behind a bridge, a tunnel or another network namespace see the priority 0"
+    );
+    let help = format!("write for example `egress: {{ {priority}: {} }}`", priority.min(7));
+    Some(Warning::new("priority_lost", Severity::Warning, what, help))
+}
+
+/// Warnings about interfaces with gates of the kernel that report no speed; `ends`: what was read of the ends of a trial.
+pub fn unknown_speeds(ends: &[PathEnd], payload_bytes: u64) -> Vec<Warning> {
+    /// Speed with which the kernel reckons if an interface reports none (`taprio_set_picos_per_byte` of net/sched/sch_taprio.c).
+    const RECKONED: &str = "10Mbps";
+    let is_by_kernel = |end: &&PathEnd| end.gates.as_ref().is_some_and(|gates| gates.flags & BY_CARD == 0);
+    let unknown = ends.iter().filter(is_by_kernel).filter(|end| end.speed_mbit_s.is_none_or(|speed| speed <= 0));
+    let warning = |end: &PathEnd| {
+        let bytes = (payload_bytes + IP_UDP_BYTES).min(end.mtu.into()) + ETHERNET_BYTES;
+        let wire = Nanos(Frame { bytes, speed: RECKONED.parse().ok()? }.wire_ns() as i64);
+        let what = format!(
+            "{} reports no speed, so that taprio reckons with {RECKONED}: a frame of {bytes} bytes waits until {wire} are left of \
+             its window",
+            end.interface
+        );
+        let help = "set the speed of the interface (`ethtool -s`), or make the windows long enough for this speed";
+        Some(Warning::new("gate_speed_unknown", Severity::Warning, what, help).at_end(&end.end))
+    };
+    unknown.filter_map(warning).collect()
 }
 
 /// Note that no network card launches the messages.
@@ -58,9 +94,15 @@ fn without_offload(launch: &LaunchSpec) -> Warning {
 
 /// Number of the class of the messages of a trial; `class_of_priority` has the class of each priority of a socket.
 pub fn class_of_messages(spec: &TrialSpec, class_of_priority: &[u8]) -> u32 {
-    let given = spec.driver.options.get("priority").and_then(|text| text.trim().parse::<usize>().ok());
     // The kernel takes the lowest four bits (TC_PRIO_MAX).
-    class_of_priority.get(given.unwrap_or_default() & 15).map_or(0, |class| u32::from(*class))
+    let priority = usize::from(priority_of_messages(spec)) & 15;
+    class_of_priority.get(priority).map_or(0, |class| u32::from(*class))
+}
+
+/// Priority (SO_PRIORITY) of the messages of a trial.
+fn priority_of_messages(spec: &TrialSpec) -> u8 {
+    let given = spec.driver.options.get("priority").and_then(|text| text.trim().parse().ok());
+    given.unwrap_or_default()
 }
 
 fn of_gates(spec: &TrialSpec, gates: &GatesSpec, is_of_ping: bool) -> Vec<Warning> {
@@ -196,4 +238,27 @@ fn beats(spec: &TrialSpec, cycle_ns: u64) -> Option<Warning> {
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_without_a_speed_is_named_if_the_kernel_opens_its_gates() {
+        let end = |speed_mbit_s, flags| PathEnd {
+            end: "ping".into(),
+            interface: "eth0".into(),
+            mtu: 1_500,
+            speed_mbit_s,
+            gates: Some(GatesFact { flags, ..GatesFact::default() }),
+            ..PathEnd::default()
+        };
+        let said = |end| unknown_speeds(&[end], 64).into_iter().map(|w| w.problem.what).collect::<Vec<_>>();
+        // 106 bytes and 24 more on the wire, at 800 ns each.
+        let expected = "eth0 reports no speed, so that taprio reckons with 10Mbps: a frame of 106 bytes waits until 104 us are left \
+                        of its window";
+        assert_eq!([end(None, 0), end(Some(-1), 1)].map(said), [[expected], [expected]]);
+        assert_eq!([end(Some(1_000), 0), end(None, BY_CARD)].map(said), [Vec::<String>::new(), Vec::new()]);
+    }
 }

@@ -192,7 +192,8 @@ fn check_gates(context: &TrialContext<'_>, dir: &Path, record: &mut RecordWriter
     let (id, spec) = (context.trial.id, context.spec());
     let path = record.manifest.trial(id).path.as_ref();
     let ends = path.map_or(&[][..], |path| path.ends.as_slice());
-    for warning in gated::outside(dir, id, ends, spec)? {
+    let unknown = tailbound_gates::unknown_speeds(ends, spec.payload.0);
+    for warning in gated::outside(dir, id, ends, spec)?.into_iter().chain(unknown) {
         record.warn(warning.at_trial(id))?;
     }
     Ok(())

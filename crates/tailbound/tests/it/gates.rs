@@ -96,6 +96,7 @@ fn the_gates_of_a_study_are_checked_before_a_run() {
         (whole, udp.to_owned(), "      cycle: 503 us\n"),
         (whole, udp.to_owned(), "      cycle: 600 us\n"),
         ("[{ open: [stream], for: 1 us }, { open: [rest], for: 502 us }]", format!("{udp}payload: 1400 B\n"), ""),
+        (whole, format!("{udp}vlan: {{ id: 5, egress: {{ 5: 5 }} }}\n"), ""),
         ("[{ open: [rest], for: 503 us }]", udp.to_owned(), "      cycle: 400 us\n"),
     ];
     for (entries, rest, more) in cases {
