@@ -17,6 +17,7 @@ pub mod process;
 pub mod process_resources;
 pub mod program;
 pub mod ptp_clock;
+pub mod queues;
 pub mod rescue;
 pub mod scheduling;
 pub mod switches;

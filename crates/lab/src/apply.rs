@@ -75,7 +75,10 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             };
             converse(rooms.get(at.room)?, job)?.wait().await?
         }
-        Step::Gates { at, gates } => gates::put(rooms.get(at.room)?, at.name, &gates, &rooms.second_ns).await,
+        Step::Gates { at, gates } => {
+            let start = gates::Start { second_ns: &rooms.second_ns, handle: gates::HANDLE };
+            gates::put(rooms.get(at.room)?, at.name, &gates, start).await
+        }
         Step::Launch { at, launch } => launch::put(rooms.get(at.room)?, at.name, launch).await,
         Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {

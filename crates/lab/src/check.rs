@@ -6,10 +6,10 @@ use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::wiring::{Wiring, carries_offloads, vfio, vhost_lack};
-use crate::{gates, launch};
+use crate::{gates, launch, replaced};
 use crate::{userns, vlan};
 use std::path::Path;
-use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec, Problem};
+use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, GatesBy, PathSpec, PlaceSpec, Problem};
 
 impl LabSpec {
     /// Finds problems of the machine or the study that prevent this lab; an empty list means that the lab can be built.
@@ -78,10 +78,21 @@ impl LabSpec {
                 lacks.extend(existing::missing_here(self, &ends));
                 if lacks.is_empty() {
                     lacks.extend((0..2).filter_map(|end| self.unseen(end, &ends[1 - end])));
+                    lacks.extend((0..2).filter_map(|end| self.gates_lack(end, &ends[end])));
+                    lacks.dedup();
                 }
                 lacks
             }
         }
+    }
+
+    /// Returns a problem if an existing interface cannot have the gates that its end asks for.
+    fn gates_lack(&self, end: usize, wanted: &ExistingEnd) -> Option<Problem> {
+        let gates = self.gates_of(end).filter(|gates| gates.by != GatesBy::Existing)?;
+        gates::problem().or_else(|| {
+            let found = existing::find(self, end, wanted, &[]).ok()?;
+            replaced::problem(&found, self.name(end), gates)
+        })
     }
 
     /// Finds problems of the network cards that are passed through to guests.

@@ -103,7 +103,7 @@ fn once(lacks: impl Iterator<Item = Problem>) -> Vec<Problem> {
     all
 }
 
-fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> Result<Found, Problem> {
+pub(crate) fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> Result<Found, Problem> {
     let place = spec.place(end);
     let site = open(place, hosts.get(end).and_then(Option::as_ref))?;
     let given = match &site {

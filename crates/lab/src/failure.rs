@@ -3,11 +3,12 @@
 use crate::error::LabError;
 use crate::step::Step;
 use std::io;
+use tailbound_model::GatesBy;
 
 /// Makes the error for a failed step of making a lab, with a remedy for the user.
 pub(crate) fn failed(step: &Step, reason: io::Error) -> LabError {
     let remedy = match (step, reason.raw_os_error()) {
-        (_, Some(libc::EPERM | libc::EACCES)) => {
+        _ if reason.kind() == io::ErrorKind::PermissionDenied => {
             "run as root (or with CAP_SYS_ADMIN and CAP_NET_ADMIN), or use `path: loopback`"
         }
         (Step::Namespace(_), Some(libc::ENOSPC | libc::EUSERS)) => {
@@ -24,6 +25,9 @@ pub(crate) fn failed(step: &Step, reason: io::Error) -> LabError {
         }
         (Step::Vlan { .. }, Some(libc::EOPNOTSUPP)) => {
             "this kernel does not support VLANs (802.1Q): load the module (`modprobe 8021q`) or remove `vlan`"
+        }
+        (Step::Gates { gates, .. }, _) if gates.by == GatesBy::Offload => {
+            "everything was undone; use a network card whose driver offloads taprio, or write `by: software`"
         }
         (Step::NoIpv6(_), Some(libc::EROFS)) => {
             "/proc/sys is mounted read-only (a container?): allow the container to write there, or use `path: loopback`"

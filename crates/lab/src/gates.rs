@@ -1,24 +1,21 @@
 //! Gates of an interface by the queue discipline `taprio` (tc-taprio(8)).
 
-use crate::error::lack;
 use crate::launch;
-use crate::netlink::{converse, index};
 use crate::netns::{NetNs, run_in};
-use crate::qdisc::{self, Discipline, Found, attributes, priority_map, push};
+use crate::qdisc::{self, attributes, priority_map, push};
 use nix::time::{ClockId, clock_gettime};
-use rtnetlink::packet_route::tc::TcHandle;
-use rtnetlink::{Error, Handle};
 use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tailbound_host::clock;
 use tailbound_host::ptp_clock::{PtpClock, PtpError, ptp_device_of};
-use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, MOST_CLASSES, Nanos, Problem};
+use tailbound_host::queues;
+use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, Nanos, Problem, QueueDiscipline, ROOT};
 
 const KIND: &str = "taprio";
-/// The handle of `taprio`, by which its queues are named.
-const HANDLE: TcHandle = TcHandle { major: 1, minor: 0 };
+/// The handle of `taprio` of an interface that Tailbound makes, by which its queues are named.
+pub(crate) const HANDLE: u32 = 1 << 16;
 const SECOND_NS: i64 = 1_000_000_000;
 /// Number of bytes on the wire that the kernel does not count: preamble, checksum, and the gap to the next frame (IEEE 802.3).
 pub(crate) const WIRE_BYTES: i32 = 24;
@@ -46,49 +43,51 @@ const ENTRY_INTERVAL: u16 = 4;
 /// Attribute of a size table with its parameters, `struct tc_sizespec`.
 const STAB_BASE: u16 = 1;
 
-/// Gives an interface these gates, waits until they are in force, and compares them with what the kernel reports.
-///
-/// `second_ns` is the whole second of CLOCK_TAI to which the begins of all schedules of a lab refer, so that their phases fit
-/// together; it is chosen with the first one.
-pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, second_ns: &OnceLock<i64>) -> io::Result<()> {
+/// When and as what the gates of an interface begin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    /// The whole second of CLOCK_TAI to which the begins of all schedules of a lab refer, so that their phases fit together; it is
+    /// chosen with the first one.
+    pub second_ns: &'a OnceLock<i64>,
+    /// Handle of the queue discipline.
+    pub handle: u32,
+}
+
+/// Gives an interface these gates in the place of its queue discipline, waits until they are in force, and compares them with what
+/// the kernel reports.
+pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, start: Start<'_>) -> io::Result<()> {
+    let (second_ns, handle) = (start.second_ns, start.handle);
     let now_ns = clock::tai_ns();
     // A second that is still to come when the kernel gets the first schedule.
-    let base_ns = second_ns.get_or_init(|| ((now_ns + SECOND_NS / 10) / SECOND_NS + 1) * SECOND_NS) + gates.base.0;
-    let (options, of_job) = (options(gates, base_ns), name.clone());
+    let second_ns = second_ns.get_or_init(|| ((now_ns + SECOND_NS / 10) / SECOND_NS + 1) * SECOND_NS);
+    let tai = Reading::of_clock(libc::CLOCK_TAI)?;
+    let (is_by_card, of_card) = (gates.by == GatesBy::Offload, name.clone());
+    let own = if is_by_card { run_in(netns, move || Reading::of_card(&of_card))?.wait().await? } else { Ok(tai) };
+    // Without a hardware clock, the kernel refuses the schedule in its own words.
+    let base_ns = begin_ns(*second_ns, tai, *own.as_ref().unwrap_or(&tai)) + gates.base.0;
+    let root =
+        QueueDiscipline { handle, size_table: size_table(), ..QueueDiscipline::at_root(KIND, options(gates, base_ns)) };
     let (by, queues) = (gates.by, gates.queues());
-    let job = move |handle: Handle| async move {
-        let index = index(&handle, &of_job).await?;
-        let gates = Discipline { handle: HANDLE, size_table: Some(size_table()), ..Discipline::at_root(KIND, options) };
-        qdisc::add(handle.clone(), index, gates).await?;
+    let job = move |index| {
+        queues::replace(index, &root)?;
         if let GatesBy::Assist { ahead } = by {
-            for number in 1..=queues {
-                let queue = TcHandle { major: HANDLE.major, minor: number };
-                qdisc::add(handle.clone(), index, launch::of_all_sockets(queue, ahead.0)).await?;
-            }
+            let all = (1..=u32::from(queues)).map(|number| launch::of_all_sockets(handle | number, ahead.0));
+            all.into_iter().try_for_each(|queue| queues::add(index, &queue))?;
         }
-        Ok::<_, Error>(())
+        Ok(())
     };
-    converse(netns, job)?.wait().await??;
-    tokio::time::sleep(Duration::from_nanos((base_ns - now_ns).max(0).unsigned_abs())).await;
-    // A schedule whose begin is over begins with its next cycle.
-    let end = Instant::now() + BEGINS_WITHIN + cycle(gates).duration();
+    qdisc::at(netns, &name, job).await?;
+    let wait_ns = (base_ns - own?.ahead_ns - clock::monotonic_ns()).max(0);
+    tokio::time::sleep(Duration::from_nanos(wait_ns.unsigned_abs())).await;
     if let GatesBy::Assist { ahead } = gates.by {
-        launched_ahead(netns, name.clone(), (gates.queues(), ahead)).await?;
+        launched_ahead(netns, &name, (handle, queues, ahead)).await?;
     }
-    let found = loop {
-        match read(netns, name.clone()).await? {
-            Some((found, false)) => break found,
-            None => return Err(io::Error::other("the interface has no gates when it is read back")),
-            Some(_) if Instant::now() > end => {
-                return Err(io::Error::other("the schedule of the gates has not begun at its time"));
-            }
-            Some(_) => tokio::time::sleep(Duration::from_millis(5)).await,
-        }
-    };
+    let found = in_force(netns, &name, gates).await?;
     let asked = GatesFact {
         ahead_ns: found.ahead_ns,
         within_ns: found.within_ns,
         read_at_ns: found.read_at_ns,
+        hardware_clock: found.hardware_clock,
         ..asked(gates, base_ns, found.tai_offset_s)
     };
     if found == asked {
@@ -97,14 +96,37 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, second_n
     Err(io::Error::other(format!("the kernel set other gates: {}", difference(&asked, &found))))
 }
 
+/// The whole second of the clock `own` that is nearest to a second of CLOCK_TAI if both are nearly the same, otherwise the next one.
+fn begin_ns(second_ns: i64, tai: Reading, own: Reading) -> i64 {
+    /// Largest difference of two clocks of which one follows the other.
+    const FOLLOWS_NS: i64 = 10_000_000;
+    let at_ns = second_ns - tai.ahead_ns + own.ahead_ns - FOLLOWS_NS;
+    at_ns.div_euclid(SECOND_NS) * SECOND_NS + SECOND_NS
+}
+
+/// The gates of an interface as soon as their schedule is in force.
+async fn in_force(netns: &NetNs, name: &str, gates: &GatesSpec) -> io::Result<GatesFact> {
+    // A schedule whose begin is over begins with its next cycle.
+    let end = Instant::now() + BEGINS_WITHIN + cycle(gates).duration();
+    loop {
+        match read(netns, name.to_owned()).await? {
+            // The kernel never reports the schedule of a network card as the one in force (`taprio_start_sched` of
+            // net/sched/sch_taprio.c).
+            Some((found, is_pending)) if !is_pending || gates.by == GatesBy::Offload => return Ok(found),
+            None => return Err(io::Error::other("the interface has no gates when it is read back")),
+            Some(_) if Instant::now() > end => {
+                return Err(io::Error::other("the schedule of the gates has not begun at its time"));
+            }
+            Some(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+}
+
 /// Checks that each of the queues gives frames to the device this time before their launch time of CLOCK_TAI.
-async fn launched_ahead(netns: &NetNs, name: String, (count, ahead): (u16, Nanos)) -> io::Result<()> {
-    let job = move |handle: Handle| async move {
-        let index = index(&handle, &name).await?;
-        launch::all_queues(&handle, index, (HANDLE, count)).await
-    };
+async fn launched_ahead(netns: &NetNs, name: &str, (handle, count, ahead): (u32, u16, Nanos)) -> io::Result<()> {
     let asked = launch::strict(ahead.0);
-    match converse(netns, job)?.wait().await?? {
+    let job = move |index| Ok(launch::all_queues(&queues::read(index)?, handle));
+    match qdisc::at(netns, name, job).await? {
         Some(found) if found == (asked, count) => Ok(()),
         found => Err(io::Error::other(format!("the kernel set other queues with launch times: {found:?}"))),
     }
@@ -135,26 +157,21 @@ fn difference(asked: &GatesFact, found: &GatesFact) -> String {
 /// The gates of an interface, and whether their schedule has not begun yet; `None` if the interface has none.
 pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<(GatesFact, bool)>> {
     let of_clock = name.clone();
-    let job = |handle: Handle| async move {
-        let index = index(&handle, &name).await?;
-        let found = qdisc::found(&handle, index, (KIND, TcHandle::ROOT)).await?;
-        // Only frames with launch times have queues that keep them.
-        let queues = match found.as_ref().map_or(0, |found| word_of(&found.options, FLAGS)) & ASSIST {
-            0 => None,
-            _ => launch::all_queues(&handle, index, (HANDLE, MOST_CLASSES as u16)).await?,
-        };
-        Ok::<_, Error>((found, queues.map(|(queue, _)| queue.ahead_ns)))
+    let all = qdisc::at(netns, &name, queues::read).await?;
+    let Some(found) = all.iter().find(|one| one.kind == KIND && one.parent == ROOT) else { return Ok(None) };
+    // Only frames with launch times have queues that keep them.
+    let queues = match word_of(&found.options, FLAGS) & ASSIST {
+        0 => None,
+        _ => launch::all_queues(&all, found.handle),
     };
-    let (found, launch_ahead_ns) = converse(netns, job)?.wait().await??;
-    let Some(found) = found else { return Ok(None) };
     let is_by_card = word_of(&found.options, FLAGS) & OFFLOAD != 0;
     let clock = match is_by_card {
         true => run_in(netns, move || Reading::of_card(&of_clock))?.wait().await??,
         false => Reading::of_clock(word_of(&found.options, CLOCKID) as i32)?,
     };
     let incomplete = || io::Error::other("the kernel's answer about the gates is incomplete");
-    let (fact, is_pending) = parsed(&found, clock).ok_or_else(incomplete)?;
-    let launch_ahead_ns = launch_ahead_ns.map_or(0, |ns| ns as u32);
+    let (fact, is_pending) = parsed(found, clock).ok_or_else(incomplete)?;
+    let launch_ahead_ns = queues.map_or(0, |(queue, _)| queue.ahead_ns as u32);
     Ok(Some((GatesFact { launch_ahead_ns, ..fact }, is_pending)))
 }
 
@@ -216,16 +233,24 @@ fn asked(gates: &GatesSpec, base_ns: i64, tai_offset_s: i32) -> GatesFact {
         entries: gates.entries.clone(),
         cycle_ns: cycle(gates).0,
         base_ns,
-        clock: libc::CLOCK_TAI,
+        clock: if gates.by == GatesBy::Offload { -1 } else { libc::CLOCK_TAI },
         tai_offset_s,
         overhead_bytes: WIRE_BYTES,
-        flags: if matches!(gates.by, GatesBy::Assist { .. }) { ASSIST } else { 0 },
+        flags: flags(gates.by),
         delay_ns: gates.by.delay().0 as u32,
         launch_ahead_ns: match gates.by {
-            GatesBy::Software | GatesBy::Existing => 0,
             GatesBy::Assist { ahead } => ahead.0 as u32,
+            _ => 0,
         },
         ..GatesFact::default()
+    }
+}
+
+fn flags(by: GatesBy) -> u32 {
+    match by {
+        GatesBy::Software | GatesBy::Existing => 0,
+        GatesBy::Assist { .. } => ASSIST,
+        GatesBy::Offload => OFFLOAD,
     }
 }
 
@@ -235,12 +260,17 @@ fn options(gates: &GatesSpec, base_ns: i64) -> Vec<u8> {
     let counts: Vec<u16> = gates.classes.iter().map(|class| class.queues).collect();
     push(&mut bytes, PRIOMAP, &priority_map(gates.class_of_priority(), &counts));
     push(&mut bytes, BASE_TIME, &base_ns.to_ne_bytes());
-    push(&mut bytes, CLOCKID, &libc::CLOCK_TAI.to_ne_bytes());
+    // The kernel refuses a clock if the network card opens and closes the gates.
+    if gates.by != GatesBy::Offload {
+        push(&mut bytes, CLOCKID, &libc::CLOCK_TAI.to_ne_bytes());
+    }
     if let Some(cycle) = gates.cycle {
         push(&mut bytes, CYCLE_TIME, &cycle.0.to_ne_bytes());
     }
-    if matches!(gates.by, GatesBy::Assist { .. }) {
-        push(&mut bytes, FLAGS, &ASSIST.to_ne_bytes());
+    if flags(gates.by) != 0 {
+        push(&mut bytes, FLAGS, &flags(gates.by).to_ne_bytes());
+    }
+    if flags(gates.by) == ASSIST {
         push(&mut bytes, TXTIME_DELAY, &(gates.by.delay().0 as u32).to_ne_bytes());
     }
     let mut list = Vec::new();
@@ -275,7 +305,7 @@ fn word_of(options: &[u8], kind: u16) -> u32 {
 }
 
 /// The schedule that comes next, if there is one, otherwise the schedule in force; and whether it comes next.
-fn parsed(found: &Found, clock: Reading) -> Option<(GatesFact, bool)> {
+fn parsed(found: &QueueDiscipline, clock: Reading) -> Option<(GatesFact, bool)> {
     let of = |bytes: &'_ [u8], kind: u16| attributes(bytes).find(|(k, _)| *k == kind).map(|(_, value)| value.to_vec());
     let whole = &found.options;
     let pending = of(whole, ADMIN_SCHED);
@@ -325,16 +355,17 @@ pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
     });
     let entries = gates.entries.iter().map(|entry| format!("sched-entry S {:x} {}", entry.open, entry.time.0));
     let cycle = gates.cycle.map(|cycle| format!(" cycle-time {}", cycle.0)).unwrap_or_default();
-    let assist = match gates.by {
-        GatesBy::Software | GatesBy::Existing => String::new(),
+    let by = match gates.by {
+        GatesBy::Software | GatesBy::Existing => " clockid CLOCK_TAI".to_owned(),
+        GatesBy::Offload => " flags 0x2".to_owned(),
         GatesBy::Assist { ahead } => format!(
-            " flags 0x1 txtime-delay {}; tc qdisc add dev {name} parent 1:QUEUE etf clockid CLOCK_TAI delta {} skip_sock_check",
+            " clockid CLOCK_TAI flags 0x1 txtime-delay {}; tc qdisc add dev {name} parent 1:QUEUE etf clockid CLOCK_TAI delta {} skip_sock_check",
             gates.by.delay().0,
             ahead.0
         ),
     };
     format!(
-        "tc qdisc add dev {name} root handle 1: stab overhead {WIRE_BYTES} taprio num_tc {} map {map} queues {} base-time SECOND+{} {}{cycle} clockid CLOCK_TAI{assist}",
+        "tc qdisc replace dev {name} root handle 1: stab overhead {WIRE_BYTES} taprio num_tc {} map {map} queues {} base-time SECOND+{} {}{cycle}{by}",
         gates.classes.len(),
         words(queues.collect()),
         gates.base.0,
@@ -342,22 +373,9 @@ pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
     )
 }
 
-/// Returns a problem if this kernel cannot open and close gates, found by an attempt in a temporary network namespace. If no
-/// namespace can be made, another check of the lab reports that.
+/// Returns a problem if this kernel cannot open and close gates.
 pub(crate) fn problem() -> Option<Problem> {
-    let tried = NetNs::make().and_then(|netns| {
-        // The loopback interface always has index 1. It has one queue, so that the kernel refuses the options.
-        converse(&netns, |handle| qdisc::add(handle, 1, Discipline::at_root(KIND, Vec::new())))?.join()?
-    });
-    match tried.err()?.raw_os_error()? {
-        // The kernel does not know the queue discipline.
-        libc::ENOENT => Some(lack(
-            "this kernel has no taprio, which opens and closes gates: it was built without CONFIG_NET_SCH_TAPRIO, or the \
-             module is missing",
-            "load the module (`modprobe sch_taprio`), remove `gates`, or run the study in a guest whose kernel has taprio (`tailbound guest run`)",
-        )),
-        _ => None,
-    }
+    qdisc::is_missing(KIND).then(|| qdisc::lack_of(KIND, "opens and closes gates", "gates"))
 }
 
 #[cfg(test)]
@@ -379,13 +397,14 @@ mod tests {
             entries: vec![entry(1, 101), entry(2, 402)],
             cycle: Some(Nanos(503_000)),
             base: Nanos(250_000),
+            replace: false,
         }
     }
 
     #[test]
     fn the_kernel_reports_what_was_asked_for() {
         let options = options(&gates(), 7);
-        let found = Found { options: options.clone(), size_table: size_table() };
+        let found = QueueDiscipline { size_table: size_table(), ..QueueDiscipline::at_root(KIND, options.clone()) };
         assert_eq!(
             parsed(&found, Reading { tai_offset_s: 37, ..Reading::default() }),
             Some((asked(&gates(), 7, 37), false))
@@ -395,6 +414,23 @@ mod tests {
         assert_eq!(map[..9], [2, 1, 1, 1, 1, 1, 1, 1, 0]);
         // Counts of queues, then offsets.
         assert_eq!((&map[18..22], &map[50..54]), (&[1, 0, 3, 0][..], &[0, 0, 1, 0][..]));
+    }
+
+    #[test]
+    fn gates_of_a_card_begin_with_a_second_of_its_clock() {
+        let at = |ahead_ns| Reading { ahead_ns, ..Reading::default() };
+        let begin = |card_ns| begin_ns(40 * SECOND_NS, at(7), at(7 + card_ns));
+        // Clocks that are apart by seconds and by less than 10 ms.
+        assert_eq!([-37 * SECOND_NS + 9_000_000, 9_000_000, -9_000_000].map(begin), [3, 40, 40].map(|s| s * SECOND_NS));
+        // Clocks that have nothing to do with each other.
+        assert_eq!([11_000_000, -400_000_000].map(begin), [41, 40].map(|s| s * SECOND_NS));
+    }
+
+    #[test]
+    fn a_card_gets_no_clock() {
+        let options = options(&GatesSpec { by: GatesBy::Offload, ..gates() }, 7);
+        assert_eq!(word_of(&options, FLAGS), OFFLOAD);
+        assert!(attributes(&options).all(|(kind, _)| kind != CLOCKID));
     }
 
     #[test]
@@ -409,10 +445,10 @@ mod tests {
             push(&mut schedule, kind, value);
         }
         push(&mut options, ADMIN_SCHED, &schedule);
-        let found = Found { options: options.clone(), size_table: Vec::new() };
+        let found = QueueDiscipline::at_root(KIND, options.clone());
         let expected = GatesFact { overhead_bytes: 0, ..asked(&gates(), 9, 0) };
         assert_eq!(parsed(&found, Reading::default()), Some((expected, true)));
-        let cut = Found { options: options[..options.len() - 4].to_vec(), size_table: Vec::new() };
+        let cut = QueueDiscipline::at_root(KIND, options[..options.len() - 4].to_vec());
         assert_eq!(parsed(&cut, Reading::default()), None);
     }
 }

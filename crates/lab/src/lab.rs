@@ -7,6 +7,7 @@ use crate::existing::{self, Found, Hosts};
 use crate::failure::failed;
 use crate::netns::NetNs;
 use crate::probe::{self, Side};
+use crate::replaced;
 use crate::rooms::{Rooms, make_namespace, wait_until_left};
 use crate::site::{Far, Site, unexpected};
 use crate::spec::LabSpec;
@@ -36,6 +37,8 @@ pub struct Lab {
     /// Journal entries of the lab: for each network namespace that was made, an entry with the purpose ([`Room`]) of
     /// the namespace; for each interface that was made in a container's namespace, an entry without a purpose.
     entries: Vec<(Option<Room>, EntryId)>,
+    /// Journal entries of interfaces of the user whose queue disciplines were replaced.
+    replaced: Vec<EntryId>,
 }
 
 impl Lab {
@@ -74,19 +77,29 @@ impl Lab {
                 let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
                 let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
                 let ends = found.into_iter().enumerate();
-                let ends =
+                let ends: Vec<Side> =
                     ends.map(|(end, found)| found.into_side(&peers(end), spec.gates_of(end).is_some())).collect();
                 let failed = |e| LabError::read("reading the interfaces to which guests are attached", "here", e);
                 let attached = wiring.map(|wiring| (0..spec.places()).map(|end| wiring.attached(end)).collect());
                 let attached = attached.unwrap_or_else(|| Ok(Vec::new())).map_err(failed)?;
-                Ok(Lab { spec: spec.clone(), ends, attached, rooms: Rooms::default(), entries: Vec::new() })
+                let mut replaced = Vec::new();
+                if let Err(error) = replaced::set_gates(spec, &ends, journal, &mut replaced).await {
+                    // The first error is the one that is reported; an entry that stays is undone by the next start.
+                    let _ = replaced::put_back(&replaced, journal);
+                    return Err(error);
+                }
+                let (rooms, entries) = (Rooms::default(), Vec::new());
+                Ok(Lab { spec: spec.clone(), ends, attached, rooms, entries, replaced })
             }
             Layout::Made(shape) => {
                 let (mut rooms, mut entries) = (Rooms::default(), Vec::new());
                 let steps = shape.steps(&prefix(run_id));
                 let given = given(spec, hosts).map_err(|problem| LabError::Lacks(vec![problem]))?;
                 match make(&steps, (spec, &given), run_id, journal, (&mut rooms, &mut entries)).await {
-                    Ok(ends) => Ok(Lab { spec: spec.clone(), ends, attached: Vec::new(), rooms, entries }),
+                    Ok(ends) => {
+                        let (attached, replaced) = (Vec::new(), Vec::new());
+                        Ok(Lab { spec: spec.clone(), ends, attached, rooms, entries, replaced })
+                    }
                     Err(error) => {
                         rooms.take_all().for_each(drop);
                         for (namespace, entry) in entries.into_iter().rev() {
@@ -206,9 +219,9 @@ impl Lab {
     /// # Errors
     /// A process still uses a namespace (then its journal entry stays), or the journal cannot be written.
     pub async fn down(self, journal: &Journal) -> Result<(), LabError> {
-        let Lab { ends, rooms, entries, .. } = self;
+        let Lab { ends, rooms, entries, replaced, .. } = self;
         drop(ends);
-        let mut first_error = None;
+        let mut first_error = replaced::put_back(&replaced, journal).err();
         for (_, entry) in entries.iter().filter(|(namespace, _)| namespace.is_none()) {
             if let Err(error) = journal.undo(*entry) {
                 first_error.get_or_insert(error.into());

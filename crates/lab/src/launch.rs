@@ -1,22 +1,19 @@
 //! Launch times of the messages of an interface: the queue discipline `etf` (tc-etf(8)) for the queue of their priority, below
 //! `mqprio` (tc-mqprio(8)), whose other queue sends everything else at once.
 
-use crate::error::lack;
-use crate::netlink::{converse, index};
 use crate::netns::NetNs;
-use crate::qdisc::{self, Discipline, attributes, priority_map, push};
-use rtnetlink::packet_route::tc::TcHandle;
-use rtnetlink::{Error, Handle};
+use crate::qdisc::{self, attributes, priority_map, push};
 use std::io;
-use tailbound_model::{LaunchMode, LaunchQueueFact, LaunchSpec, Problem, SOCKET_PRIORITIES};
+use tailbound_host::queues;
+use tailbound_model::{LaunchMode, LaunchQueueFact, LaunchSpec, Problem, QueueDiscipline, ROOT, SOCKET_PRIORITIES};
 
 const KIND: &str = "etf";
 const ABOVE: &str = "mqprio";
 /// Number of transmit queues that the interface needs.
 pub(crate) const QUEUES: u16 = 2;
 /// The handle of `mqprio`, and its class for the second transmit queue.
-const HANDLE: TcHandle = TcHandle { major: 1, minor: 0 };
-const QUEUE: TcHandle = TcHandle { major: 1, minor: 2 };
+const HANDLE: u32 = 1 << 16;
+const QUEUE: u32 = HANDLE | 2;
 /// Attribute of the parameters, `struct tc_etf_qopt` of linux/pkt_sched.h: delta, number of the clock, flags.
 const PARMS: u16 = 1;
 const DEADLINE: u32 = 1;
@@ -25,16 +22,15 @@ const SKIP_SOCKET_CHECK: u32 = 4;
 
 /// Gives an interface a queue with launch times, and compares it with what the kernel reports.
 pub(crate) async fn put(netns: &NetNs, name: String, launch: LaunchSpec) -> io::Result<()> {
-    let of_job = name.clone();
-    let job = move |handle: Handle| async move {
-        let index = index(&handle, &of_job).await?;
-        let above = Discipline { handle: HANDLE, ..Discipline::at_root(ABOVE, map(launch.priority)) };
-        qdisc::add(handle.clone(), index, above).await?;
-        let own = Discipline { parent: QUEUE, ..Discipline::at_root(KIND, options(asked(launch))) };
-        qdisc::add(handle, index, own).await
+    let job = move |index| {
+        let above = QueueDiscipline { handle: HANDLE, ..QueueDiscipline::at_root(ABOVE, map(launch.priority)) };
+        queues::add(index, &above)?;
+        let own = QueueDiscipline { parent: QUEUE, ..QueueDiscipline::at_root(KIND, options(asked(launch))) };
+        queues::add(index, &own)?;
+        qdisc::found(index, ABOVE, ROOT)
     };
-    converse(netns, job)?.wait().await??;
-    if !has_map(netns, name.clone(), map(launch.priority)).await? {
+    let above = qdisc::at(netns, &name, job).await?;
+    if !above.is_some_and(|found| found.options.starts_with(&map(launch.priority))) {
         return Err(io::Error::other("the kernel set other queues for the priorities of the packets (mqprio)"));
     }
     match read(netns, name).await? {
@@ -44,23 +40,9 @@ pub(crate) async fn put(netns: &NetNs, name: String, launch: LaunchSpec) -> io::
     }
 }
 
-/// Whether the kernel reports this map of priorities at the root of an interface.
-async fn has_map(netns: &NetNs, name: String, map: Vec<u8>) -> io::Result<bool> {
-    let job = |handle: Handle| async move {
-        let index = index(&handle, &name).await?;
-        qdisc::found(&handle, index, (ABOVE, TcHandle::ROOT)).await
-    };
-    let found = converse(netns, job)?.wait().await??;
-    Ok(found.is_some_and(|found| found.options.starts_with(&map)))
-}
-
 /// The queue with launch times of an interface; `None` if it has none.
 pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<LaunchQueueFact>> {
-    let job = |handle: Handle| async move {
-        let index = index(&handle, &name).await?;
-        qdisc::found(&handle, index, (KIND, QUEUE)).await
-    };
-    let found = converse(netns, job)?.wait().await??;
+    let found = qdisc::at(netns, &name, |index| qdisc::found(index, KIND, QUEUE)).await?;
     Ok(found.and_then(|found| parsed(&found.options)))
 }
 
@@ -89,25 +71,17 @@ fn options(queue: LaunchQueueFact) -> Vec<u8> {
 }
 
 /// The queue discipline for frames that `taprio` gives launch times, whatever socket they come from.
-pub(crate) fn of_all_sockets(parent: TcHandle, ahead_ns: i64) -> Discipline {
-    Discipline { parent, ..Discipline::at_root(KIND, with_flags(strict(ahead_ns), SKIP_SOCKET_CHECK)) }
+pub(crate) fn of_all_sockets(parent: u32, ahead_ns: i64) -> QueueDiscipline {
+    QueueDiscipline { parent, ..QueueDiscipline::at_root(KIND, with_flags(strict(ahead_ns), SKIP_SOCKET_CHECK)) }
 }
 
-/// The queue with launch times that is the same below the first `count` classes of a queue discipline with this handle, and their
-/// number; `None` = there is none, or they differ.
-pub(crate) async fn all_queues(
-    handle: &Handle,
-    index: u32,
-    (above, count): (TcHandle, u16),
-) -> Result<Option<(LaunchQueueFact, u16)>, Error> {
-    let mut all = Vec::new();
-    for number in 1..=count {
-        let queue = TcHandle { major: above.major, minor: number };
-        let found = qdisc::found(handle, index, (KIND, queue)).await?;
-        all.extend(found.and_then(|found| parsed(&found.options)));
-    }
-    let first = all.first().copied().filter(|first| all.iter().all(|one| one == first));
-    Ok(first.map(|first| (first, all.len() as u16)))
+/// The queue with launch times that is the same below all classes with one of a queue discipline with this handle, and their number;
+/// `None` = there is none, or they differ.
+pub(crate) fn all_queues(all: &[QueueDiscipline], above: u32) -> Option<(LaunchQueueFact, u16)> {
+    let below = all.iter().filter(|one| one.kind == KIND && one.parent & 0xffff_0000 == above);
+    let found: Vec<_> = below.filter_map(|one| parsed(&one.options)).collect();
+    let first = found.first().copied().filter(|first| found.iter().all(|one| one == first))?;
+    Some((first, found.len() as u16))
 }
 
 fn with_flags(queue: LaunchQueueFact, flags: u32) -> Vec<u8> {
@@ -143,26 +117,10 @@ pub(crate) fn command(name: &str, launch: &LaunchSpec) -> String {
     )
 }
 
-/// Returns a problem if this kernel has no launch times, found by an attempt in a temporary network namespace. If no namespace
-/// can be made, another check of the lab reports that.
+/// Returns a problem if this kernel has no launch times.
 pub(crate) fn problem() -> Option<Problem> {
-    let missing = |kind: &'static str| {
-        let tried = NetNs::make().and_then(|netns| {
-            // The loopback interface always has index 1. The kernel refuses the empty options if it knows the queue discipline.
-            converse(&netns, move |handle| qdisc::add(handle, 1, Discipline::at_root(kind, Vec::new())))?.join()?
-        });
-        tried.err().and_then(|error| error.raw_os_error()) == Some(libc::ENOENT)
-    };
-    let kind = [ABOVE, KIND].into_iter().find(|kind| missing(kind))?;
-    Some(lack(
-        format!(
-            "this kernel has no {kind}, which launch times need: it was built without CONFIG_NET_SCH_{}, or the module is missing",
-            kind.to_uppercase()
-        ),
-        format!(
-            "load the module (`modprobe sch_{kind}`), remove `launch`, or run the study in a guest whose kernel has {kind} (`tailbound guest run`)"
-        ),
-    ))
+    let kind = [ABOVE, KIND].into_iter().find(|kind| qdisc::is_missing(kind))?;
+    Some(qdisc::lack_of(kind, "launch times need", "launch"))
 }
 
 #[cfg(test)]

@@ -2,14 +2,11 @@
 //!
 //! The options of netem are `struct tc_netem_qopt` of linux/pkt_sched.h, followed by attributes.
 
-use crate::error::lack;
-use crate::netlink::{converse, index};
 use crate::netns::NetNs;
-use crate::qdisc::{self, Discipline, attributes, push};
-use rtnetlink::Handle;
-use rtnetlink::packet_route::tc::TcHandle;
+use crate::qdisc::{self, attributes, push};
 use std::io;
-use tailbound_model::{Nanos, Problem};
+use tailbound_host::queues;
+use tailbound_model::{Nanos, Problem, QueueDiscipline, ROOT};
 
 const KIND: &str = "netem";
 const TCA_NETEM_LATENCY64: u16 = 10;
@@ -21,12 +18,11 @@ pub(crate) const LIMIT: u32 = 1_000_000;
 
 /// Sets the delay of the packets that an interface sends, and reads the delay back.
 pub(crate) async fn put(netns: &NetNs, name: String, delay: Nanos) -> io::Result<()> {
-    let job = move |handle: Handle| async move {
-        let index = index(&handle, &name).await?;
-        qdisc::add(handle.clone(), index, Discipline::at_root(KIND, options(delay))).await?;
-        Ok(qdisc::found(&handle, index, (KIND, TcHandle::ROOT)).await?.and_then(|found| latency(&found.options)))
+    let job = move |index| {
+        queues::add(index, &QueueDiscipline::at_root(KIND, options(delay)))?;
+        Ok(qdisc::found(index, KIND, ROOT)?.and_then(|found| latency(&found.options)))
     };
-    match converse(netns, job)?.wait().await?? {
+    match qdisc::at(netns, &name, job).await? {
         Some(found) if found == delay => Ok(()),
         Some(found) => {
             Err(io::Error::other(format!("the kernel set a delay of {found} instead of the requested delay")))
@@ -47,25 +43,9 @@ fn latency(bytes: &[u8]) -> Option<Nanos> {
     value.try_into().ok().map(i64::from_ne_bytes).map(Nanos)
 }
 
-/// Returns a problem if this kernel cannot delay packets, found by an attempt in a temporary network namespace. If no
-/// namespace can be made, another check of the lab reports that.
+/// Returns a problem if this kernel cannot delay packets.
 pub(crate) fn problem() -> Option<Problem> {
-    let tried = NetNs::make().and_then(|netns| {
-        // The loopback interface always has index 1.
-        converse(&netns, |handle| qdisc::add(handle, 1, Discipline::at_root(KIND, options(Nanos::from_millis(1)))))?
-            .join()?
-    });
-    match tried.err()?.raw_os_error()? {
-        libc::EPERM | libc::EACCES | libc::ENOSPC | libc::EUSERS => None,
-        errno => Some(lack(
-            format!(
-                "this kernel has no netem, which delays packets ({}): it was built without CONFIG_NET_SCH_NETEM, or the \
-                 module is missing",
-                io::Error::from_raw_os_error(errno)
-            ),
-            "load the module (`modprobe sch_netem`), remove `delay`, or run the study in a guest whose kernel has netem (`tailbound guest run`)",
-        )),
-    }
+    qdisc::is_missing(KIND).then(|| qdisc::lack_of(KIND, "delays packets", "delay"))
 }
 
 #[cfg(test)]

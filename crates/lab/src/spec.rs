@@ -3,7 +3,7 @@
 use crate::step::{Layout, Room, Shape, Step};
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
-    ContainerNetwork, ExistingEnd, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec,
+    ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec,
     publisher_end, subscriber_end,
 };
 
@@ -212,7 +212,15 @@ impl LabSpec {
                         place @ PlaceSpec::Container(_) => (place.to_string(), "root"),
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };
-                    format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", self.name(i))
+                    let gates = self.gates_of(i).filter(|gates| gates.by != GatesBy::Existing);
+                    match gates.map(|gates| crate::gates::command("INTERFACE", gates)) {
+                        None => format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", self.name(i)),
+                        Some(command) => format!(
+                            "read {wanted} in {place} for {}; {command}; its queue discipline is restored afterwards  [root: \
+                             CAP_NET_ADMIN]",
+                            self.name(i)
+                        ),
+                    }
                 });
                 all.extend(lines);
                 all

@@ -5,8 +5,8 @@ use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
 use tailbound_model::{
-    Collect, ContainerNetwork, Discovery, EndSpec, ExistingEnd, FlowRows, GatesBy, HandOff, Measure, Nanos, OnOverrun,
-    PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec,
+    Collect, ContainerNetwork, Discovery, EndSpec, ExistingEnd, FlowRows, GatesBy, GatesSpec, HandOff, Measure, Nanos,
+    OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec,
 };
 
 /// Returns the reason why the combination of levels cannot be run, if there is a reason.
@@ -287,36 +287,56 @@ fn vlan(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     fault(reason, "write `place: netns`, or remove `vlan`")
 }
 
-/// Refuses gates on an interface that Tailbound does not create in a network namespace, and existing ones on one that it creates.
+/// Refuses gates where they cannot be set or read: on an interface that Tailbound makes, only the kernel opens and closes gates, in
+/// network namespaces; interfaces of the user are those of an existing path on this host.
 fn gates(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
-    let is_read = |end: &EndSpec| end.gates.as_ref().is_some_and(|gates| gates.by == GatesBy::Existing);
-    let read = ends.iter().find(|(_, end, _)| is_read(end));
-    if let Some((name, end, at)) = read {
-        if !matches!(spec.path, PathSpec::Existing { .. }) {
-            let reason = format!("existing gates belong to an existing interface, and the path is {}", spec.path);
-            return Some(
-                Fault::new(at.gates, reason).help("write `path: existing` with the interfaces, or remove `by`"),
-            );
+    ends.into_iter().find_map(|(name, end, at)| {
+        let gates = end.gates.as_ref()?;
+        let fault = |reason: String, help: &str| Some(Fault::new(at.gates, reason).help(help));
+        match &spec.path {
+            PathSpec::Existing { .. } => match end.place {
+                PlaceSpec::Process | PlaceSpec::ExistingNetns(_) => None,
+                _ => fault(
+                    format!("gates are set and read on this host, and the {name} end has the place {}", end.place),
+                    "write `place: process` or `place: { existing-netns: NAME }`, or remove `gates`",
+                ),
+            },
+            path if gates.by == GatesBy::Existing => fault(
+                format!("existing gates belong to an existing interface, and the path is {path}"),
+                "write `path: existing` with the interfaces, or remove `by`",
+            ),
+            path @ (PathSpec::Veth { .. } | PathSpec::Bridge { .. }) => made_gates((name, end, gates), path, fault),
+            path => fault(
+                format!("gates need an interface that Tailbound creates or an existing one, and the path is {path}"),
+                "write `path: veth`, `path: bridge` or `path: existing`, or remove `gates`",
+            ),
         }
-        if !matches!(end.place, PlaceSpec::Process | PlaceSpec::ExistingNetns(_)) {
-            let reason = format!("gates are read on this host, and the {name} end has the place {}", end.place);
-            let help = "write `place: process` or `place: { existing-netns: NAME }`, or remove `gates`";
-            return Some(Fault::new(at.gates, reason).help(help));
-        }
+    })
+}
+
+/// Refuses gates that an interface which Tailbound makes cannot have.
+fn made_gates(
+    (name, end, gates): (&str, &EndSpec, &GatesSpec),
+    path: &PathSpec,
+    fault: impl Fn(String, &str) -> Option<Fault>,
+) -> Option<Fault> {
+    if gates.by == GatesBy::Offload {
+        let reason =
+            format!("no network card opens and closes the gates of an interface that Tailbound creates ({path})");
+        return fault(reason, "write `path: existing` with the interface of a network card, or remove `by`");
     }
-    let (name, end, at) = ends.into_iter().find(|(_, end, _)| end.gates.is_some() && !is_read(end))?;
-    if !matches!(spec.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. }) {
-        let reason = format!("gates need an interface that Tailbound creates, and the path is {}", spec.path);
-        return Some(Fault::new(at.gates, reason).help("write `path: veth` or `path: bridge`, or remove `gates`"));
+    if gates.replace {
+        let reason = format!("an interface that Tailbound creates has no queue discipline to replace ({path})");
+        return fault(reason, "remove `replace`");
     }
-    if matches!(spec.path, PathSpec::Veth { delay: Some(_), .. }) {
+    if matches!(path, PathSpec::Veth { delay: Some(_), .. }) {
         let reason = "an interface has one queue discipline: it can have gates or a delay";
-        return Some(Fault::new(at.gates, reason).help("remove `gates`, or `delay` of the path"));
+        return fault(reason.into(), "remove `gates`, or `delay` of the path");
     }
     if end.place != PlaceSpec::Netns {
         let reason = format!("gates are made in network namespaces, and the {name} end has the place {}", end.place);
-        return Some(Fault::new(at.gates, reason).help("write `place: netns`, or remove `gates`"));
+        return fault(reason, "write `place: netns`, or remove `gates`");
     }
     None
 }

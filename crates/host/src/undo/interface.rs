@@ -28,7 +28,7 @@ fn delete_here(name: &str, ifindex: Option<u32>) -> io::Result<Undone> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::netns::OWN;
     use super::*;
     use nix::sched::{CloneFlags, unshare};
@@ -38,7 +38,7 @@ mod tests {
 
     /// Runs a test in a new network namespace on a new thread; returns `false` if this user may not make a network
     /// namespace.
-    fn in_a_new_netns(test: impl FnOnce() + Send + 'static) -> bool {
+    pub fn in_a_new_netns(test: impl FnOnce() + Send + 'static) -> bool {
         let may = std::thread::spawn(|| {
             let may = unshare(CloneFlags::CLONE_NEWNET).is_ok();
             if may {
@@ -54,7 +54,7 @@ mod tests {
         may
     }
 
-    fn add_dummy(name: &str) -> bool {
+    pub fn add_dummy(name: &str) -> bool {
         Command::new("ip")
             .args(["link", "add", name, "type", "veth", "peer", "name", "tb-peer"])
             .status()

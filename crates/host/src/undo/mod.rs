@@ -13,6 +13,7 @@ mod nic;
 mod outcome;
 mod pods;
 mod process;
+mod queues;
 mod thread;
 
 use crate::virsh::Virsh;
@@ -37,6 +38,9 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         }
         Undo::RestoreInterface { interface, ifindex, netns, setting, before, set } => {
             in_namespace(netns.as_ref(), || nic::restore(interface, *ifindex, *setting, *before, *set))
+        }
+        Undo::RestoreQueues { interface, ifindex, netns, before, kind, handle } => {
+            in_namespace(Some(netns), || queues::restore((interface, *ifindex), before, (kind, *handle)))
         }
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
         Undo::DeletePod { cluster, token } => pods::delete("delete", cluster, token),
@@ -80,6 +84,10 @@ pub fn describe(undo: &Undo) -> String {
         Undo::RestoreInterface { interface, setting, before, .. } => {
             format!("set {} of {interface} back to `{}`", setting.word(), setting.text(*before))
         }
+        Undo::RestoreQueues { interface, before, .. } => match before.first().filter(|root| !root.is_default()) {
+            Some(root) => format!("give {interface} its queue discipline `{root}` back"),
+            None => format!("give {interface} the default queue discipline of the kernel back"),
+        },
         Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from the cluster"),
         Undo::DeleteService { token, .. } => {
             format!("delete the Service with the label {token} and the pod behind this Service from the cluster")

@@ -2,9 +2,11 @@
 //! host.
 
 mod knob;
+mod queues;
 mod site;
 mod undo;
 
 pub use knob::{HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
+pub use queues::{QueueDiscipline, ROOT};
 pub use site::{Answer, Ask, DeviceAnswer, ProbeMessage, RestoreAnswer};
 pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};

@@ -1,6 +1,6 @@
 //! Entries of the journal: how to undo each change that Tailbound makes to a host.
 
-use crate::{ContainerAccess, CpuList, NicSetting, PodSpec, RoleScheduling};
+use crate::{ContainerAccess, CpuList, NicSetting, PodSpec, QueueDiscipline, RoleScheduling};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -121,6 +121,22 @@ pub enum Undo {
         before: u32,
         /// Value to which Tailbound set the interface's setting.
         set: u32,
+    },
+    /// Undo of replaced queue disciplines: restores the queue disciplines of a network interface.
+    RestoreQueues {
+        /// Name of the network interface whose queue disciplines were replaced.
+        interface: String,
+        /// Index of the interface: an interface with the same name and another index is a different interface.
+        ifindex: u32,
+        /// Network namespace of the interface with the queue disciplines.
+        netns: NetnsId,
+        /// All queue disciplines of the interface for packets that it sends, before Tailbound replaced them.
+        before: Vec<QueueDiscipline>,
+        /// Kind of the queue discipline that Tailbound set at the root of the interface.
+        kind: String,
+        /// Handle of the queue discipline that Tailbound set. If another queue discipline is at the root now, another program
+        /// has replaced it since.
+        handle: u32,
     },
     /// Undo of a created pod: deletes the pod from its Kubernetes cluster.
     DeletePod {

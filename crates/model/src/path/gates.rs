@@ -23,9 +23,12 @@ pub struct GatesSpec {
     /// Time after which the list begins again; `None` = the sum of the entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle: Option<Nanos>,
-    /// The schedule begins this time after a whole second of TAI.
+    /// The schedule begins this time after a whole second of TAI, or of the hardware clock of the network card.
     #[serde(default)]
     pub base: Nanos,
+    /// Whether a queue discipline of the interface that is not the kernel's default one is replaced for the trials.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
 }
 
 /// What opens and closes the gates of an interface.
@@ -40,6 +43,8 @@ pub enum GatesBy {
         /// Time before the launch time at which a frame is given to the device.
         ahead: Nanos,
     },
+    /// The network card opens and closes the gates by its hardware clock (full offload of `taprio`).
+    Offload,
     /// What the user or another program has set up: the gates are only read.
     Existing,
 }
@@ -50,7 +55,7 @@ impl GatesBy {
         /// Time in which a frame gets from `taprio` to `etf`, with a late wake-up.
         const REACHES_THE_QUEUE: i64 = 200_000;
         match self {
-            GatesBy::Software | GatesBy::Existing => Nanos(0),
+            GatesBy::Software | GatesBy::Offload | GatesBy::Existing => Nanos(0),
             GatesBy::Assist { ahead } => Nanos(ahead.0 + REACHES_THE_QUEUE),
         }
     }
@@ -61,6 +66,7 @@ impl fmt::Display for GatesBy {
         match self {
             GatesBy::Software => f.write_str("software"),
             GatesBy::Assist { ahead } => write!(f, "assist {ahead} ahead"),
+            GatesBy::Offload => f.write_str("offload"),
             GatesBy::Existing => f.write_str("existing"),
         }
     }
@@ -183,6 +189,7 @@ mod tests {
             entries: vec![entry(1, 101), entry(3, 103), entry(0, 5)],
             cycle: Some(Nanos(503_000)),
             base: Nanos(0),
+            replace: false,
         }
     }
 

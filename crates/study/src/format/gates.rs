@@ -19,8 +19,22 @@ pub(crate) struct GatesKeys {
     pub entries: Option<At<Vec<GateEntryKeys>>>,
     /// Time after which the list begins again. Default: the sum of the entries.
     pub cycle: Option<At<Duration>>,
-    /// The schedule begins this time after a whole second of TAI (CLOCK_TAI). Default: 0 s.
+    /// The schedule begins this time after a whole second of TAI (CLOCK_TAI); with `by: offload`, of the hardware clock of the
+    /// network card. Default: 0 s.
     pub base: Option<At<Duration>>,
+    /// Whether a queue discipline that somebody has set up on the interface of `path: existing` is replaced for the trials, and
+    /// restored afterwards. The kernel's default one is always replaced. Default: `no`.
+    pub replace: Option<At<ReplaceChoice>>,
+}
+
+/// Whether a queue discipline of the user is replaced for the trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReplaceChoice {
+    /// A queue discipline of the user is replaced for the trials, and restored afterwards.
+    Yes,
+    /// A queue discipline of the user is an error.
+    No,
 }
 
 /// What opens and closes the gates of an interface.
@@ -32,6 +46,9 @@ pub(crate) enum GatesByChoice {
     /// The queue discipline `taprio` gives each frame a launch time within its window (txtime-assist), at which the queue discipline
     /// `etf` sends it. Without a network card that launches frames, they leave up to `ahead` too early.
     Assist(AssistKeys),
+    /// The network card opens and closes the gates by its hardware clock (full offload of `taprio`), on an interface of
+    /// `path: existing`. A driver that cannot do this refuses.
+    Offload,
     /// What was set up before: the gates of the interface of `path: existing` are read, and nothing is changed. The other keys have no
     /// effect and are refused.
     Existing,

@@ -2,7 +2,7 @@
 
 use super::stream::USUAL_AHEAD;
 use crate::error::{Fault, advice};
-use crate::format::{AssistKeys, GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys};
+use crate::format::{AssistKeys, GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys, ReplaceChoice};
 use crate::read::At;
 use std::collections::BTreeSet;
 use tailbound_model::{GateClass, GateEntry, GatesBy, GatesSpec, MOST_CLASSES, Nanos, SOCKET_PRIORITIES};
@@ -20,6 +20,7 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
     let by = match &keys.value.by {
         None | Some(GatesByChoice::Software) => GatesBy::Software,
         Some(GatesByChoice::Assist(keys)) => assist(keys)?,
+        Some(GatesByChoice::Offload) => GatesBy::Offload,
         Some(GatesByChoice::Existing) => return existing(&keys.value),
     };
     let missing = |key: &str| Fault::new(keys.at, format!("`{key}` is missing")).help(format!("add the key `{key}`"));
@@ -50,7 +51,8 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
             .help("write less than 1 s")),
     });
     let base = base.transpose()?.unwrap_or_default();
-    Ok(GatesSpec { by, classes, entries, cycle: cycle.transpose()?, base })
+    let replace = keys.value.replace.as_ref().is_some_and(|replace| replace.value == ReplaceChoice::Yes);
+    Ok(GatesSpec { by, classes, entries, cycle: cycle.transpose()?, base, replace })
 }
 
 /// Gates that are only read. Keys that describe gates would have no effect.
@@ -60,13 +62,14 @@ fn existing(keys: &GatesKeys) -> Result<GatesSpec, Fault> {
         keys.entries.as_ref().map(|given| ("entries", given.at)),
         keys.cycle.as_ref().map(|given| ("cycle", given.at)),
         keys.base.as_ref().map(|given| ("base", given.at)),
+        keys.replace.as_ref().map(|given| ("replace", given.at)),
     ];
     if let Some((key, at)) = given.into_iter().flatten().next() {
         let reason = format!("existing gates are only read, so that `{key}` has no effect");
         return Err(Fault::new(at, reason).help(format!("remove `{key}`, or `by: existing`")));
     }
     let (classes, entries) = (Vec::new(), Vec::new());
-    Ok(GatesSpec { by: GatesBy::Existing, classes, entries, cycle: None, base: Nanos(0) })
+    Ok(GatesSpec { by: GatesBy::Existing, classes, entries, cycle: None, base: Nanos(0), replace: false })
 }
 
 fn assist(keys: &AssistKeys) -> Result<GatesBy, Fault> {

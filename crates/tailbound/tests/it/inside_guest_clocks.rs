@@ -27,9 +27,9 @@ fn found(guest: &Guest, options: &[&str], lines: &str) -> (Value, String) {
 }
 
 /// Lines that make two simulated network cards.
-const TWO_CARDS: &str = "for N in 10 11; do echo \"$N 1 4\" > /sys/bus/netdevsim/new_device; done";
-const KERNEL: &str = "guests/rt-backports.deb";
-const CARDS: &str = "guests/modules/netdevsim.ko";
+pub const TWO_CARDS: &str = "for N in 10 11; do echo \"$N 1 4\" > /sys/bus/netdevsim/new_device; done";
+pub const KERNEL: &str = "guests/rt-backports.deb";
+pub const CARDS: &str = "guests/modules/netdevsim.ko";
 const PHC_CTL: &str = "clocks/usr/sbin/phc_ctl";
 
 /// The text that the script printed between `<<42` and `>>42`. The echo of the script has other words there.

@@ -69,6 +69,8 @@ mod inside_guest;
 #[cfg(feature = "system-tests")]
 mod inside_guest_clocks;
 #[cfg(feature = "system-tests")]
+mod inside_guest_queues;
+#[cfg(feature = "system-tests")]
 mod knob_kinds;
 #[cfg(feature = "system-tests")]
 mod knobs;

@@ -1,0 +1,213 @@
+//! Queue disciplines of interfaces that belong to the user: which ones a study may replace, and how they are put back.
+//!
+//! Input: an interface of an existing path, and the gates that a study asks for. Output: a problem, or an entry of the journal
+//! with everything that the interface had before.
+
+use crate::error::{LabError, lack};
+use crate::existing::Found;
+use crate::failure::failed;
+use crate::gates;
+use crate::netlink::converse;
+use crate::netns::{NetNs, path_of, run_in};
+use crate::probe::Side;
+use crate::qdisc;
+use crate::site::Site;
+use crate::spec::LabSpec;
+use crate::step::{At, Room, Step};
+use rtnetlink::packet_route::link::LinkAttribute;
+use rtnetlink::{Handle, LinkMessageBuilder, LinkVeth};
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::sync::OnceLock;
+use tailbound_host::{EntryId, Journal, queues};
+use tailbound_model::{GatesBy, GatesSpec, NetnsId, PlaceSpec, Problem, QueueDiscipline, Undo};
+
+/// A problem that prevents these gates at an interface of the user; `end`: name of the end. Changes nothing at the interface.
+pub(crate) fn problem(found: &Found, end: &str, gates: &GatesSpec) -> Option<Problem> {
+    let Site::Here(netns) = &found.site else { return None };
+    let (interface, needed) = (&found.interface, gates.queues().max(2));
+    let name = &interface.name;
+    if netns.is_own() {
+        let addresses: Vec<IpAddr> = interface.addresses.iter().map(|(address, _)| *address).collect();
+        if let Some(why) = carries_traffic_of_the_host(name, &addresses) {
+            return Some(lack(
+                format!("the queue discipline of {name} ({end}) is never changed, because {why}"),
+                "name another interface, or one in a network namespace of its own (`place: { existing-netns: NAME }`)",
+            ));
+        }
+    }
+    if let Some(queues) = used_queues(netns, name).filter(|queues| *queues < u32::from(needed)) {
+        return Some(lack(
+            format!("the gates of {name} ({end}) need {needed} transmit queues, and it uses {queues}"),
+            "taprio needs an interface with several transmit queues, and one or more for each class: raise their number \
+             (`ethtool -L`; a veth is made with `numtxqueues`), or write fewer classes",
+        ));
+    }
+    match foreign(netns, interface.index, needed) {
+        Ok(None) => None,
+        Ok(Some((root, _))) if !gates.replace => Some(lack(
+            format!("{name} ({end}) has the queue discipline `{root}`, which is not the kernel's default one"),
+            format!(
+                "write `replace: yes` in `gates`, so that it is replaced for the trials and restored afterwards, or remove it \
+                 (`tc qdisc del dev {name} root`)"
+            ),
+        )),
+        Ok(Some((_, None))) => None,
+        Ok(Some((root, Some(why)))) => Some(lack(
+            format!("{name} ({end}) has the queue discipline `{root}`, which could not be restored exactly: {why}"),
+            "name another interface, or remove the queue discipline and set it up again afterwards",
+        )),
+        Err(error) => Some(lack(
+            format!("the queue discipline of {name} ({end}) cannot be read and tried out: {error}"),
+            "run as root (CAP_NET_ADMIN and CAP_SYS_ADMIN)",
+        )),
+    }
+}
+
+/// Number of transmit queues that an interface uses, which can be fewer than it was made with; `None` = it is not known.
+fn used_queues(netns: &NetNs, name: &str) -> Option<u32> {
+    let name = name.to_owned();
+    let facts = run_in(netns, move || tailbound_host::interface_facts(&name)).ok()?.join().ok()?.ok()?;
+    facts.tx_queues.ok()
+}
+
+/// Why other programs of this host need an interface of its own network namespace.
+fn carries_traffic_of_the_host(name: &str, addresses: &[IpAddr]) -> Option<&'static str> {
+    let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+    if is_default_route(name, &read("route"), &read("ipv6_route")) {
+        return Some("the default route of this host leads over it");
+    }
+    // Address and port of the client, then of this host (ssh(1)).
+    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
+    let own = connection.split_whitespace().nth(2).and_then(|text| text.parse::<IpAddr>().ok());
+    own.filter(|own| addresses.contains(own)).map(|_| "your ssh connection leads over it")
+}
+
+/// Whether a default route leads over an interface, by the contents of /proc/net/route and /proc/net/ipv6_route.
+fn is_default_route(name: &str, ipv4: &str, ipv6: &str) -> bool {
+    // Interface, destination, gateway, flags, references, use, metric, mask.
+    let of_ipv4 = ipv4
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .any(|words| matches!(words[..], [interface, "00000000", _, _, _, _, _, "00000000", ..] if interface == name));
+    // Destination, its prefix length, and eight more words, of which the last is the interface.
+    let of_ipv6 = ipv6.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|words| {
+        matches!(words[..], [to, "00", .., interface] if interface == name && to.bytes().all(|byte| byte == b'0'))
+    });
+    of_ipv4 || of_ipv6
+}
+
+/// The queue discipline at the root of an interface if the kernel did not set it by default, and why it could not be restored.
+fn foreign(netns: &NetNs, index: u32, queues: u16) -> io::Result<Option<(QueueDiscipline, Option<String>)>> {
+    let read = move || {
+        let all = queues::read(index)?;
+        let beyond = queues::beyond_options(index, &all)?;
+        Ok::<_, io::Error>((all, beyond))
+    };
+    let (all, beyond) = run_in(netns, read)?.join()??;
+    let Some(root) = all.first().filter(|root| !root.is_default()).cloned() else { return Ok(None) };
+    let why = match beyond {
+        None => differs_when_set_again(all, queues)?,
+        beyond => beyond,
+    };
+    Ok(Some((root, why)))
+}
+
+/// What differs if these queue disciplines are set again, found by an attempt in a temporary network namespace.
+fn differs_when_set_again(all: Vec<QueueDiscipline>, queues: u16) -> io::Result<Option<String>> {
+    let most = all.iter().map(|one| one.parent & 0xffff).filter(|class| *class != 0xffff).max().unwrap_or_default();
+    let queues = most.clamp(u32::from(queues), 4_096);
+    let netns = NetNs::make()?;
+    let make = move |handle: Handle| async move {
+        let pair = LinkMessageBuilder::<LinkVeth>::new("tb-a", "tb-b").up();
+        let pair = pair.append_extra_attribute(LinkAttribute::NumTxQueues(queues)).build();
+        handle.link().add(pair).execute().await
+    };
+    converse(&netns, make)?.join()??;
+    let attempt = move || {
+        let index = nix::net::if_::if_nametoindex("tb-a")?;
+        let set = |all: &[QueueDiscipline]| all.iter().filter(|one| !one.is_default()).cloned().collect::<Vec<_>>();
+        let again = queues::put_back(index, &all).and_then(|()| queues::read(index));
+        Ok::<_, io::Error>(match again {
+            Err(error) => Some(format!("when it was tried out, the kernel refused it ({error})")),
+            Ok(again) if set(&again) != set(&all) => {
+                Some("when it was tried out, the kernel reported other options".to_owned())
+            }
+            Ok(_) => None,
+        })
+    };
+    run_in(&netns, attempt)?.join()?
+}
+
+/// Sets the gates of the ends at interfaces of the user. Each change is in the journal before it is made; `entries` gets its entry.
+///
+/// # Errors
+/// The kernel or a driver refuses the gates; the caller undoes the entries.
+pub(crate) async fn set_gates(
+    spec: &LabSpec,
+    ends: &[Side],
+    journal: &Journal,
+    entries: &mut Vec<EntryId>,
+) -> Result<(), LabError> {
+    let second_ns = OnceLock::new();
+    for (end, side) in ends.iter().enumerate() {
+        let gates = spec.gates_of(end).filter(|gates| gates.by != GatesBy::Existing);
+        let (Some(gates), Site::Here(netns)) = (gates, &side.site) else { continue };
+        let name = side.net.interface.clone();
+        let path = match spec.place(end) {
+            PlaceSpec::ExistingNetns(name) => path_of(name).display().to_string(),
+            _ => String::new(),
+        };
+        let (entry, handle) = journaled((netns, path), &name, journal).await?;
+        entries.push(entry);
+        let start = gates::Start { second_ns: &second_ns, handle };
+        if let Err(reason) = gates::put(netns, name.clone(), gates, start).await {
+            let at = At { room: Room::End(spec.name(end)), name };
+            return Err(failed(&Step::Gates { at, gates: gates.clone() }, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Undoes these entries of the journal, the last one first, and continues after an error.
+///
+/// # Errors
+/// The first error of an entry, which stays in the journal.
+pub(crate) fn put_back(entries: &[EntryId], journal: &Journal) -> Result<(), LabError> {
+    let undone = entries.iter().rev().map(|entry| journal.undo(*entry).map(drop).map_err(LabError::from));
+    // Every entry is tried.
+    let all: Vec<_> = undone.collect();
+    all.into_iter().collect()
+}
+
+/// Writes into the journal what an interface of the user has, before `taprio` takes its place. Returns the handle for `taprio`.
+///
+/// `path`: file of the network namespace, or empty.
+async fn journaled((netns, path): (&NetNs, String), name: &str, journal: &Journal) -> Result<(EntryId, u32), LabError> {
+    let read = |index| Ok((index, queues::read(index)?));
+    let failed = |e| LabError::read(format!("reading the queue disciplines of {name}"), "existing path", e);
+    let (ifindex, before) = qdisc::at(netns, name, read).await.map_err(failed)?;
+    let handle = queues::free_handle(&before);
+    let netns = NetnsId { inode: netns.inode(), path };
+    let (interface, kind) = (name.to_owned(), "taprio".to_owned());
+    let entry = journal.before(Undo::RestoreQueues { interface, ifindex, netns, before, kind, handle })?;
+    Ok((entry, handle))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_with_a_default_route_is_known() {
+        let ipv4 = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
+                    eth0 00000000 0100000A 0003 0 0 0 00000000 0 0 0\neth1 0000000A 00000000 0001 0 0 0 00FFFFFF 0 0 0\n";
+        let zeros = "0".repeat(32);
+        let ipv6 = format!(
+            "{zeros} 00 {zeros} 00 fe80 00000400 00000001 00000000 00000003 eth2\n{zeros} 08 {zeros} 00 fe80 0 0 0 0 eth1\n"
+        );
+        let known = ["eth0", "eth1", "eth2"].map(|name| is_default_route(name, ipv4, &ipv6));
+        assert_eq!(known, [true, false, true]);
+    }
+}

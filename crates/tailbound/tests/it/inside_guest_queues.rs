@@ -1,0 +1,161 @@
+//! Tests, inside an emulated guest, of queue disciplines that a run sets at interfaces of the user, and of what is there afterwards.
+
+use crate::inside_guest::Guest;
+use crate::inside_guest_clocks::{CARDS, KERNEL, TWO_CARDS, needed};
+use serde_json::Value;
+
+/// Lines that join the cards `eth0` and `eth1` over the namespaces `a` and `b`.
+pub const JOINED: &str = "ip netns add a; ip netns add b; ip link set eth0 netns a; ip link set eth1 netns b\n\
+    A=$(ip -n a -o link show eth0 | cut -d: -f1); B=$(ip -n b -o link show eth1 | cut -d: -f1)\n\
+    exec 3</var/run/netns/a 4</var/run/netns/b; echo \"3:$A 4:$B\" > /sys/bus/netdevsim/link_device\n\
+    ip -n a address add 10.9.0.1/24 dev eth0; ip -n b address add 10.9.0.2/24 dev eth1\n\
+    ip -n a link set eth0 up; ip -n b link set eth1 up";
+
+/// A study over existing interfaces in these two namespaces, with these gates of the ping.
+fn study([ping, pong]: [&str; 2], slots: u32, gates: &str) -> String {
+    format!(
+        "study: card\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 10, timeout: 2 s }} }}\nrate: 97 Hz\n\
+         driver: {{ udp: {{ priority: 7 }} }}\nattribution: off\n\
+         path: {{ existing: {{ ping: {{ interface: {ping} }}, pong: {{ interface: {pong} }} }} }}\nends:\n  \
+         pong: {{ place: {{ existing-netns: b }} }}\n  ping:\n    place: {{ existing-netns: a }}\n    gates:\n{gates}      \
+         classes: [{{ name: stream, priorities: [7] }}, {{ name: rest }}]\n      \
+         entries: [{{ open: [stream], for: 5 ms }}, {{ open: [rest], for: 15 ms }}]\n"
+    )
+}
+
+/// The text that the script printed between `<<NAME` and `NAME>>`. The echo of the script has other words there.
+fn section<'a>(console: &'a str, name: &str) -> &'a str {
+    let begin = format!("<<{name}42\n");
+    let (_, rest) = console.rsplit_once(&begin).unwrap_or_else(|| panic!("{name}: {console}"));
+    rest.split_once(&format!("{name}42>>")).unwrap_or_else(|| panic!("{name}: {console}")).0.trim()
+}
+
+/// Lines that print the output of a command as a section.
+fn print(name: &str, command: &str) -> String {
+    format!("echo \"<<{name}$((6*7))\"; {command}; echo \"{name}$((6*7))>>\"\n")
+}
+
+/// Lines of a script that write a study to a file.
+fn file(name: &str, text: &str) -> String {
+    format!("cat > {name}.yaml <<'END'\n{text}END\n")
+}
+
+/// The queue disciplines of an interface in the namespace `a`, without the numbers of packets and users.
+fn shown(interface: &str) -> String {
+    format!("tc -n a qdisc show dev {interface} | sed 's/ refcnt [0-9]*//'")
+}
+
+/// Test: a run lets a card open and close the gates, whose driver accepts the schedule and lets frames leave at any time. The
+/// queue disciplines of a user are replaced only on request, and are back after the run, and after a run was killed.
+#[test]
+fn what_a_card_had_is_back_after_a_run_and_after_a_killed_run() {
+    let Some([kernel, module]) = needed([KERNEL, CARDS]) else { return };
+    let offload = |slots, rest: &str| study(["eth0", "eth1"], slots, &format!("      by: offload\n{rest}"));
+    let queues = shown("eth0");
+    let mut lines = vec![
+        "cd /root; export TMPDIR=/root".to_owned(),
+        TWO_CARDS.to_owned(),
+        JOINED.to_owned(),
+        file("card", &offload(200, "")),
+        file("replace", &offload(50, "      replace: yes\n")),
+        file("speed", &study(["eth0", "eth1"], 50, "      replace: yes\n")),
+        file("long", &offload(20_000, "      replace: yes\n")),
+        print("default", &queues),
+        "tailbound run card.yaml --out card -q >said 2>&1; tailbound report card --format json >found 2>>said".into(),
+        print("report", "cat found"),
+        print("restored", &queues),
+        "tc -n a qdisc replace dev eth0 root handle 10: fq_codel limit 555 target 7777us".into(),
+        print("foreign", &queues),
+        print("refused", "tailbound run card.yaml --out refused -q 2>&1"),
+        "tailbound run replace.yaml --out replaced -q >said 2>&1; tailbound run speed.yaml --out speed -q >>said 2>&1"
+            .into(),
+        print("speed", "tailbound report speed --format json"),
+        print("replaced", "tailbound report replaced --format json"),
+        print("back", &queues),
+        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
+        "for N in $(seq 300); do tc -n a qdisc show dev eth0 | grep -q taprio && break; sleep 0.1; done; sleep 1"
+            .into(),
+        "kill -9 $RUN; sleep 1".into(),
+        print("killed", &queues),
+        print("list", "tailbound lab list"),
+        print("cleanup", "tailbound lab cleanup"),
+        print("cleaned", &queues),
+    ];
+    lines.extend([
+        "tc -n a qdisc replace dev eth0 root handle 20: htb; tc -n a class add dev eth0 parent 20: classid 20:1 htb rate 1mbit".into(),
+        print("classes", "tailbound run replace.yaml --out classes -q 2>&1"),
+        "tc -n a qdisc del dev eth0 root; echo 1".into(),
+        print("end", "true"),
+    ]);
+    let modules = ["--module", &module, "--module", "sch_htb", "--with", "ip,tc"];
+    let console = Guest::with_kernel(&kernel).shell(&modules, lines.join("\n") + "\nsleep 1\nexit\n");
+    let of = |name| section(&console, name);
+    let json = |name| serde_json::from_str::<Value>(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
+    for name in ["report", "replaced"] {
+        let report = json(name);
+        let codes: Vec<&str> =
+            report["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect();
+        assert!(report["status"] == "invalid" && codes.contains(&"gate_not_effective"), "{codes:?}\n{console}");
+        println!("{name}: {}", report["conditions"][0]["gates"][0]["outside"]);
+        let gates = &report["path"][0]["ends"][0]["gates"];
+        println!("{gates}");
+    }
+    let speed = json("speed");
+    let warnings = speed["warnings"].as_array().unwrap().iter();
+    let unknown = warnings.filter(|warning| warning["code"] == "gate_speed_unknown").count();
+    assert_eq!((&speed["status"], unknown), (&"valid".into(), 1), "{}", speed["warnings"]);
+    assert_eq!(of("default"), "qdisc noqueue 0: root");
+    assert_eq!(of("restored"), of("default"));
+    assert!(of("foreign").contains("qdisc fq_codel 10: root limit 555p"), "{console}");
+    assert_eq!(of("back"), of("foreign"));
+    assert!(of("killed").contains("qdisc taprio"), "{console}");
+    assert!(of("list").contains("give eth0 its queue discipline `fq_codel 10:` back"), "{console}");
+    assert!(of("cleanup").contains("gave eth0 `fq_codel 10:` back"), "{console}");
+    assert_eq!(of("cleaned"), of("foreign"));
+    insta::assert_snapshot!([of("refused"), of("classes")].join("\n"));
+}
+
+/// Test: interfaces that cannot have gates, and what is said about them.
+#[test]
+fn interfaces_that_cannot_have_gates_are_named_with_the_words_of_the_kernel() {
+    let Some([kernel]) = needed([KERNEL]) else { return };
+    let pair = |ping: &str, pong: &str, queues: &str| {
+        format!(
+            "ip link add {ping} netns a {queues} type veth peer name {pong} netns b\n\
+             ip -n a address add 10.9.0.1/24 dev {ping}; ip -n b address add 10.9.0.2/24 dev {pong}\n\
+             ip -n a link set {ping} up; ip -n b link set {pong} up"
+        )
+    };
+    let own = study(["own0", "own1"], 20, "").replace("place: { existing-netns: a }", "place: process");
+    let lines = [
+        "cd /root; export TMPDIR=/root; ip netns add a; ip netns add b".to_owned(),
+        pair("one0", "one1", ""),
+        file("one", &study(["one0", "one1"], 20, "")),
+        print("one", "tailbound run one.yaml --out one -q 2>&1"),
+        pair("two0", "two1", "numtxqueues 2"),
+        file("two", &study(["two0", "two1"], 20, "      by: offload\n")),
+        print("before", &shown("two0")),
+        print("offload", "tailbound run two.yaml --out two -q 2>&1"),
+        print("after", &shown("two0")),
+        file("software", &study(["two0", "two1"], 100, "")),
+        "tailbound run software.yaml --out software -q >said 2>&1".into(),
+        print("software", "tailbound report software --format json"),
+        print("restored", &shown("two0")),
+        print("dry", "tailbound run software.yaml --dry-run 2>&1 | grep taprio"),
+        "ip link add own0 numtxqueues 2 type veth peer name own1 netns b; ip address add 10.8.0.1/24 dev own0".into(),
+        "ip link set own0 up; ip -n b address add 10.8.0.2/24 dev own1; ip -n b link set own1 up".into(),
+        "ip route add default dev own0".into(),
+        file("own", &own),
+        print("route", "tailbound run own.yaml --out own -q 2>&1"),
+        print("end", "true"),
+    ];
+    let console = Guest::with_kernel(&kernel).shell(&["--with", "ip,tc"], lines.join("\n") + "\nsleep 1\nexit\n");
+    let of = |name| section(&console, name);
+    assert_eq!(of("after"), of("before"));
+    assert_eq!(of("restored"), of("before"));
+    let report: Value = serde_json::from_str(of("software")).unwrap_or_else(|e| panic!("{e}: {console}"));
+    assert_eq!(report["status"], "valid", "{console}");
+    let counts = &report["conditions"][0]["gates"][0];
+    assert_eq!((&counts["outside"], &report["conditions"][0]["counts"]["answered"]), (&0.into(), &100.into()));
+    insta::assert_snapshot!(["one", "offload", "route", "dry"].map(of).join("\n"));
+}
