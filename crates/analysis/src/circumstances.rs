@@ -287,6 +287,7 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
             offloads: e.offloads.clone(),
             card: e.card.iter().cloned().map(fact).collect(),
             vlan: e.vlan.as_ref().map(ToString::to_string),
+            shaping: e.shaping.as_ref().map(ToString::to_string),
         };
         let report = PathReport {
             trials: Vec::new(),

@@ -444,6 +444,10 @@ pub struct PathSide {
     /// reports them, e.g. `10 egress 7:7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<String>,
+    /// The traffic classes of the interface and the credits of each class, as the kernel reports them, e.g. `class 0: idle slope
+    /// 4000 kbit/s, send slope -9996000 kbit/s, credit -1542 to 1 bytes; class 1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<String>,
 }
 
 /// The clock of one host, and how reliably timestamps were converted to this clock.

@@ -10,7 +10,7 @@ use tailbound_model::Problem;
 /// Names of the kernel modules without which a guest cannot be reached.
 pub const REQUIRED: [&str; 3] = ["virtio_pci", "virtio_net", "virtio_console"];
 /// Names of kernel modules for networks inside a guest; they are added if the kernel has them.
-pub const NETWORK: [&str; 17] = [
+pub const NETWORK: [&str; 18] = [
     "veth",
     "bridge",
     "macvlan",
@@ -24,6 +24,7 @@ pub const NETWORK: [&str; 17] = [
     "sch_taprio",
     "sch_etf",
     "sch_mqprio",
+    "sch_cbs",
     "sch_fq",
     "sch_prio",
     "sch_ingress",

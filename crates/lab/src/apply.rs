@@ -8,7 +8,7 @@ use crate::netns::run_in;
 use crate::rooms::Rooms;
 use crate::step::{At, MULTICAST, Room, Step};
 use crate::vlan::vlan_link;
-use crate::{gates, launch};
+use crate::{gates, launch, shaping};
 use rtnetlink::packet_route::link::{BridgeStpState, InfoData, InfoVeth, LinkAttribute, LinkMessage};
 use rtnetlink::{Error, Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 use std::io;
@@ -79,6 +79,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             let start = gates::Start { second_ns: &rooms.second_ns, handle: gates::HANDLE };
             gates::put(rooms.get(at.room)?, at.name, &gates, start).await
         }
+        Step::Shaping { at, shaping } => shaping::put(rooms.get(at.room)?, at.name, shaping).await,
         Step::Launch { at, launch } => launch::put(rooms.get(at.room)?, at.name, launch).await,
         Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {

@@ -6,7 +6,7 @@ use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::wiring::{Wiring, carries_offloads, vfio, vhost_lack};
-use crate::{gates, launch, replaced};
+use crate::{gates, launch, replaced, shaping};
 use crate::{userns, vlan};
 use std::path::Path;
 use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, GatesBy, PathSpec, PlaceSpec, Problem};
@@ -65,6 +65,10 @@ impl LabSpec {
                 }
                 if lacks.is_empty() && !shape.gates.is_empty() {
                     lacks.extend(gates::problem());
+                }
+                if lacks.is_empty() && !shape.shaping.is_empty() {
+                    let has_credits = shape.shaping.values().any(|shaping| !shaping.credits.is_empty());
+                    lacks.extend(shaping::problem(has_credits));
                 }
                 if lacks.is_empty() && shape.launch.is_some() {
                     lacks.extend(launch::problem());
@@ -251,6 +255,7 @@ mod tests {
             apart: false,
             vlan: None,
             gates: [None, None],
+            shaping: [None, None],
             launch: None,
         }
         .check();

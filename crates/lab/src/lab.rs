@@ -245,7 +245,7 @@ impl Found {
     fn into_side(self, peers: &[IpAddr], has_gates: bool) -> Side {
         let Found { site, interface, address } = self;
         let net = EndNet::new(&interface.name, address.into(), peers, interface.mtu, interface.multicast);
-        Side { site, net, gated: has_gates.then_some(interface.name), launching: None }
+        Side { site, net, gated: has_gates.then_some(interface.name), shaped: None, launching: None }
     }
 }
 
@@ -318,11 +318,15 @@ async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Resu
         Step::Gates { at, .. } if at.room == room => Some(at.name.clone()),
         _ => None,
     });
+    let shaped = steps.iter().find_map(|step| match step {
+        Step::Shaping { at, .. } if at.room == room => Some(at.name.clone()),
+        _ => None,
+    });
     let launching = steps.iter().find_map(|step| match step {
         Step::Launch { at, .. } if at.room == room => Some(at.name.clone()),
         _ => None,
     });
-    Ok(Side { site: Site::Here(netns), net, gated, launching })
+    Ok(Side { site: Site::Here(netns), net, gated, shaped, launching })
 }
 
 /// Finds the interface and the address of an end in the steps that make the lab.

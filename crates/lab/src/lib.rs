@@ -41,6 +41,7 @@ mod probe;
 mod qdisc;
 mod replaced;
 mod rooms;
+mod shaping;
 mod site;
 mod spec;
 mod step;

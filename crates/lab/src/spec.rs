@@ -3,8 +3,8 @@
 use crate::step::{Layout, Room, Shape, Step};
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
-    ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec,
-    publisher_end, subscriber_end,
+    ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, ShapingSpec, TrialSpec,
+    VlanSpec, publisher_end, subscriber_end,
 };
 
 /// The path and the places of a trial. Trials with equal specifications share one lab.
@@ -26,6 +26,8 @@ pub struct LabSpec {
     pub vlan: Option<VlanSpec>,
     /// Gates of the interfaces of sending ends, and of receiving ends.
     pub gates: [Option<GatesSpec>; 2],
+    /// Traffic classes of the interfaces of sending ends, and of receiving ends, with their credits.
+    pub shaping: [Option<ShapingSpec>; 2],
     /// Launch times of the messages that the ping end sends.
     pub launch: Option<LaunchSpec>,
 }
@@ -41,6 +43,7 @@ impl From<&TrialSpec> for LabSpec {
             apart: trial.measure.flow().is_some_and(|f| f.apart),
             vlan: trial.vlan.clone(),
             gates: [trial.ping.gates.clone(), trial.pong.gates.clone()],
+            shaping: [trial.ping.shaping.clone(), trial.pong.shaping.clone()],
             launch: trial.stream.and_then(|stream| stream.launch),
         }
     }
@@ -295,8 +298,10 @@ impl LabSpec {
 
     fn shape(&self, bridged: bool, mtu: Option<u32>, delay: Option<Nanos>) -> Shape {
         let gates = (0..self.places()).filter_map(|end| Some((end, self.gates_of(end)?.clone()))).collect();
+        let shaping_of = |end| self.shaping[usize::from(!self.sends(end))].clone();
+        let shaping = (0..self.places()).filter_map(|end| Some((end, shaping_of(end)?))).collect();
         let (rooms, given, vlan) = (self.rooms(), self.given(), self.vlan.clone());
-        Shape { bridged, mtu, delay, rooms, given, vlan, gates, launch: self.launch }
+        Shape { bridged, mtu, delay, rooms, given, vlan, gates, shaping, launch: self.launch }
     }
 
     /// The ends of the lab that are in containers, whose empty network namespaces the lab uses.
@@ -333,6 +338,7 @@ mod tests {
             apart: false,
             vlan: None,
             gates: [None, None],
+            shaping: [None, None],
             launch: None,
         };
         let both = spec(far(None), far(None)).describe();
@@ -356,6 +362,7 @@ mod tests {
             apart: false,
             vlan: None,
             gates: [None, None],
+            shaping: [None, None],
             launch: None,
         };
         assert!(!spec.makes_namespaces());

@@ -1,11 +1,11 @@
 //! The steps that make a lab, as data: `up` executes the steps, `describe` prints them, and the verification after `up`
 //! compares the interfaces with the steps.
 
-use crate::{launch, netem};
+use crate::{launch, netem, shaping};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
-use tailbound_model::{ExistingEnd, GatesSpec, LaunchSpec, Nanos, VlanSpec};
+use tailbound_model::{ExistingEnd, GatesSpec, LaunchSpec, Nanos, ShapingFact, ShapingSpec, VlanSpec};
 
 /// Whether the path is made by Tailbound or exists already.
 pub(crate) enum Layout {
@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub vlan: Option<VlanSpec>,
     /// Gates of the interface of each end with gates, by the number of the end.
     pub gates: BTreeMap<usize, GatesSpec>,
+    /// Traffic classes of the interface of each end that has them, by the number of the end.
+    pub shaping: BTreeMap<usize, ShapingSpec>,
     /// Launch times of the messages of the first end, which has no gates then.
     pub launch: Option<LaunchSpec>,
 }
@@ -130,6 +132,11 @@ pub(crate) enum Step {
         at: At,
         gates: GatesSpec,
     },
+    /// Step of making a lab: give the packets that an interface sends traffic classes, and some classes credits.
+    Shaping {
+        at: At,
+        shaping: ShapingFact,
+    },
     /// Step of making a lab: give an interface a queue whose packets have launch times.
     Launch {
         at: At,
@@ -155,8 +162,10 @@ impl Shape {
             rooms.push(Room::Bridge);
         }
         // The queue disciplines of gates and of launch times want more than one queue.
+        let shaped = |end: usize| self.shaping.get(&end).map(|shaping| shaping.asked(mtu));
         let queues = |end: usize| match (self.gates.get(&end), self.launch) {
             (Some(gates), _) => gates.queues().max(2),
+            _ if self.shaping.contains_key(&end) => self.shaping[&end].queues().iter().sum::<u16>().max(2),
             (None, Some(_)) if end == 0 => launch::QUEUES,
             _ => 1,
         };
@@ -185,9 +194,11 @@ impl Shape {
             let delay = self.delay.map(|delay| Step::Delay { at: end.clone(), delay });
             let gates = self.gates.get(&i).map(|gates| Step::Gates { at: end.clone(), gates: gates.clone() });
             let launch = self.launch.filter(|_| i == 0).map(|launch| Step::Launch { at: end.clone(), launch });
+            let shaping = shaped(i).map(|shaping| Step::Shaping { at: end.clone(), shaping });
             steps.extend(addressed(end, self.vlan.as_ref().map(|vlan| (on_top, vlan)), i));
             steps.extend(delay);
             steps.extend(gates);
+            steps.extend(shaping);
             steps.extend(launch);
         }
         steps
@@ -270,6 +281,7 @@ impl fmt::Display for Step {
                 netem::LIMIT
             ),
             Step::Gates { at, gates } => write!(f, "{}: {}", at.room.name(), crate::gates::command(&at.name, gates)),
+            Step::Shaping { at, shaping } => write!(f, "{}: {}", at.room.name(), shaping::command(&at.name, shaping)),
             Step::Launch { at, launch } => write!(f, "{}: {}", at.room.name(), launch::command(&at.name, launch)),
             Step::MulticastRoute(at) => {
                 write!(f, "{}: ip route add {}/{} dev {}", at.room.name(), MULTICAST.0, MULTICAST.1, at.name)
@@ -306,6 +318,7 @@ mod tests {
                 given,
                 vlan,
                 gates: BTreeMap::new(),
+                shaping: BTreeMap::new(),
                 launch: None,
             })
             .steps(&prefix(run))
@@ -329,6 +342,7 @@ mod tests {
             given,
             vlan: None,
             gates: BTreeMap::new(),
+            shaping: BTreeMap::new(),
             launch: None,
         }
         .steps("tbRUN")
@@ -351,9 +365,18 @@ mod tests {
     fn with_a_vlan_only_the_vlan_interface_has_the_address() {
         let vlan = Some(VlanSpec { id: 10, egress: [(6, 3), (7, 7)].into() });
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let steps =
-            Shape { bridged: false, mtu: None, delay: None, rooms, given, vlan, gates: BTreeMap::new(), launch: None }
-                .steps("tbRUN");
+        let steps = Shape {
+            bridged: false,
+            mtu: None,
+            delay: None,
+            rooms,
+            given,
+            vlan,
+            gates: BTreeMap::new(),
+            shaping: BTreeMap::new(),
+            launch: None,
+        }
+        .steps("tbRUN");
         let lines: Vec<String> = steps.iter().map(ToString::to_string).collect();
         assert_eq!(
             lines[7..12],

@@ -153,6 +153,7 @@ pub(crate) mod tests {
             given,
             vlan: None,
             gates: BTreeMap::new(),
+            shaping: BTreeMap::new(),
             launch: None,
         }
         .steps("tbx");

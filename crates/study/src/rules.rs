@@ -23,6 +23,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| delay(spec, at))
         .or_else(|| vlan(spec, at))
         .or_else(|| gates(spec, at))
+        .or_else(|| shaping(spec, at))
         .or_else(|| stream(spec, at))
         .or_else(|| overrun(spec, at))
         .or_else(|| remote(spec, at))
@@ -339,6 +340,37 @@ fn made_gates(
         return fault(reason, "write `place: netns`, or remove `gates`");
     }
     None
+}
+
+/// Refuses traffic classes on an interface that Tailbound does not create, and beside another queue discipline.
+fn shaping(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
+    ends.into_iter().find_map(|(name, end, at)| {
+        end.shaping.as_ref()?;
+        let fault = |reason: String, help: &str| Some(Fault::new(at.shaping, reason).help(help));
+        let launches = name == "ping" && spec.stream.is_some_and(|stream| stream.launch.is_some());
+        match &spec.path {
+            PathSpec::Veth { delay: Some(_), .. } => fault(
+                "an interface has one queue discipline: it can have `shaping` or a delay".into(),
+                "remove `shaping`, or `delay` of the path",
+            ),
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.place != PlaceSpec::Netns => fault(
+                format!("`shaping` needs a network namespace, and the {name} end has the place {}", end.place),
+                "write `place: netns`, or remove `shaping`",
+            ),
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.gates.is_some() || launches => fault(
+                format!(
+                    "an interface has one queue discipline: the {name} end can have `shaping`, `gates` or launch times"
+                ),
+                "remove all but one of them",
+            ),
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } => None,
+            path => fault(
+                format!("`shaping` needs an interface that Tailbound creates, and the path is {path}"),
+                "write `path: veth` or `path: bridge`, or remove `shaping`",
+            ),
+        }
+    })
 }
 
 /// Refuses a stream of ends without a clock of their own, and launch times on interfaces that Tailbound does not create.

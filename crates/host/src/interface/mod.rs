@@ -99,6 +99,7 @@ impl InterfaceFacts {
             attached: None,
             vlan: None,
             gates: None,
+            shaping: None,
             launch: None,
         }
     }

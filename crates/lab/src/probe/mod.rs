@@ -13,13 +13,13 @@ use crate::error::LabError;
 use crate::netns::{NetNs, run_in};
 use crate::site::{Site, unexpected};
 use crate::spec::LabSpec;
-use crate::{gates, launch};
+use crate::{gates, launch, shaping};
 use exchange::Exchange;
 use probe_socket::ProbeSocket;
 pub(crate) use side::Side;
 use std::io;
 use std::net::SocketAddr;
-use tailbound_model::{Answer, Ask, DeviceAnswer, GatesFact, LaunchQueueFact, PathEnd, PathFacts};
+use tailbound_model::{Answer, Ask, DeviceAnswer, GatesFact, LaunchQueueFact, PathEnd, PathFacts, ShapingFact};
 
 pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
@@ -27,7 +27,8 @@ pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, L
     for (i, side) in sides.iter().enumerate() {
         let end = spec.name(i);
         let (gates, launch) = (gates_of(side, end).await?, launch_of(side, end).await?);
-        facts.ends.push(PathEnd { gates, launch, ..facts_of(side, end)? });
+        let shaping = shaping_of(side, end).await?;
+        facts.ends.push(PathEnd { gates, shaping, launch, ..facts_of(side, end)? });
         let opened = open(side).await;
         sockets.push(opened.map_err(|e| LabError::read(format!("opening a socket on {}", side.net.address), end, e))?);
     }
@@ -113,6 +114,13 @@ async fn launch_of(side: &Side, end: &str) -> Result<Option<LaunchQueueFact>, La
     read.map_err(|error| LabError::read(format!("reading the launch times of {name}"), end, error))
 }
 
+/// Reads the traffic classes of an end's interface during the path check.
+async fn shaping_of(side: &Side, end: &str) -> Result<Option<ShapingFact>, LabError> {
+    let (Some(name), Site::Here(netns)) = (&side.shaped, &side.site) else { return Ok(None) };
+    let read = shaping::read(netns, name.clone()).await;
+    read.map_err(|error| LabError::read(format!("reading the traffic classes of {name}"), end, error))
+}
+
 /// Reads the facts of an end's interface again during the path check.
 fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
     let name = &side.net.interface;
@@ -139,6 +147,7 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         attached: None,
         vlan: interface.vlan,
         gates: None,
+        shaping: None,
         launch: None,
         interface: interface.name,
     })

@@ -10,6 +10,8 @@ pub(crate) struct Side {
     pub net: EndNet,
     /// Name of the interface that has the gates of the end; `None` = it has none.
     pub gated: Option<String>,
+    /// Name of the interface that has the traffic classes of the end; `None` = it has none.
+    pub shaped: Option<String>,
     /// Name of the interface that has the queue with launch times of the end; `None` = it has none.
     pub launching: Option<String>,
 }

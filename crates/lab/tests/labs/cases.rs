@@ -58,6 +58,7 @@ pub fn loopback_is_used_as_it_is() -> Result<(), Skip> {
             apart: false,
             vlan: None,
             gates: [None, None],
+            shaping: [None, None],
             launch: None,
         };
         let facts = probe_once(&spec);

@@ -19,6 +19,7 @@ fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> Lab
         apart: false,
         vlan: None,
         gates: [None, None],
+        shaping: [None, None],
         launch: None,
     }
 }

@@ -71,6 +71,7 @@ pub fn made(path: PathSpec) -> LabSpec {
         apart: false,
         vlan: None,
         gates: [None, None],
+        shaping: [None, None],
         launch: None,
     }
 }

@@ -99,6 +99,9 @@ pub struct PathEnd {
     /// The gates of the interface, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<crate::GatesFact>,
+    /// The traffic classes of the interface and their credits, as the kernel reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<crate::ShapingFact>,
     /// The queue of the interface for messages with launch times, as the kernel reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<crate::LaunchQueueFact>,

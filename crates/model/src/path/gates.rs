@@ -92,6 +92,12 @@ pub struct GateEntry {
     pub time: Nanos,
 }
 
+/// For each priority of a socket: the number of its class.
+pub fn class_of_priority(classes: &[GateClass]) -> [u8; SOCKET_PRIORITIES as usize] {
+    let class = |priority: usize| classes.iter().position(|c| c.priorities.contains(&(priority as u8)));
+    std::array::from_fn(|priority| class(priority).unwrap_or_default() as u8)
+}
+
 impl GatesSpec {
     /// Number of transmit queues of all classes together.
     pub fn queues(&self) -> u16 {
@@ -100,8 +106,7 @@ impl GatesSpec {
 
     /// For each priority of a socket: the number of its class.
     pub fn class_of_priority(&self) -> [u8; SOCKET_PRIORITIES as usize] {
-        let class = |priority: usize| self.classes.iter().position(|c| c.priorities.contains(&(priority as u8)));
-        std::array::from_fn(|priority| class(priority).unwrap_or_default() as u8)
+        class_of_priority(&self.classes)
     }
 
     /// Names of the classes whose gates an entry opens.

@@ -6,6 +6,7 @@ mod gates;
 mod launch;
 mod node;
 mod proof;
+mod shaping;
 mod spec;
 mod vlan;
 
@@ -14,5 +15,6 @@ pub use gates::*;
 pub use launch::LaunchQueueFact;
 pub use node::*;
 pub use proof::*;
+pub use shaping::*;
 pub use spec::{ExistingEnd, PathSpec, SwitchPorts, XdpMode};
 pub use vlan::VlanSpec;

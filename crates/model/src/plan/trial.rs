@@ -336,4 +336,7 @@ pub struct EndSpec {
     /// Gates of the interface by which the end sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<crate::GatesSpec>,
+    /// Traffic classes of the interface by which the end sends, and their credits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<crate::ShapingSpec>,
 }

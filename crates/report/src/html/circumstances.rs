@@ -59,6 +59,11 @@ fn one_path(path: &PathReport) -> String {
         right("queues", "rx"),
         left("offloads on"),
     ];
+    let interface = |e: &PathSide| {
+        let vlan = e.vlan.as_ref().map(|vlan| format!("VLAN {vlan}"));
+        let all = [Some(e.interface.clone()), vlan, e.shaping.clone()];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    };
     let optional = |n: Option<u64>| number(&n.map_or("not known".into(), count));
     let rows: Vec<String> = path
         .ends
@@ -66,11 +71,7 @@ fn one_path(path: &PathReport) -> String {
         .map(|e| {
             let cells = [
                 words(&e.end),
-                words(
-                    &e.vlan
-                        .as_ref()
-                        .map_or_else(|| e.interface.clone(), |vlan| format!("{}, VLAN {vlan}", e.interface)),
-                ),
+                words(&interface(e)),
                 words(&e.address),
                 number(&count(e.mtu.into())),
                 words(if e.up { "up" } else { "down" }),

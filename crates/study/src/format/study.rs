@@ -2,8 +2,8 @@
 
 use super::{
     AttributionKey, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys, LoadKeys,
-    MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size,
-    StreamKeys, VlanChoice, Word,
+    MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, ShapingKeys,
+    Size, StreamKeys, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -149,4 +149,6 @@ pub(crate) struct EndKeys {
     pub driver: Option<At<DriverChoice>>,
     /// Gates of the interface by which the end sends (IEEE 802.1Q, time-aware shaping). Default: none.
     pub gates: Option<At<GatesKeys>>,
+    /// Traffic classes of the interface by which the end sends, and their credits (IEEE 802.1Qav). Default: none.
+    pub shaping: Option<At<ShapingKeys>>,
 }

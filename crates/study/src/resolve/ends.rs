@@ -5,6 +5,7 @@ use super::cpus::allowed;
 use super::gates::gates;
 use super::pod::pod;
 use super::scheduling::{deadline_pinned, scheduling};
+use super::shaping::shaping;
 use super::vm::{domain, vm};
 use super::{Context, EndPlaces};
 use crate::error::Fault;
@@ -98,8 +99,10 @@ fn end(
         cpus: cpus.as_ref().map_or(place.at, |c| c.at),
         scheduling: given.map_or(place.at, |s| s.at),
         gates: keys.and_then(|keys| keys.gates.as_ref()).map_or(place.at, |gates| gates.at),
+        shaping: keys.and_then(|keys| keys.shaping.as_ref()).map_or(place.at, |shaping| shaping.at),
     };
     let gates = keys.and_then(|keys| keys.gates.as_ref()).map(gates).transpose()?;
+    let shaping = keys.and_then(|keys| keys.shaping.as_ref()).map(shaping).transpose()?;
     let cpus = match &cpus {
         Some(cpus) if deadline && cpus.value.0.is_some() => return Err(deadline_pinned(cpus.at)),
         // The CPUs of another host are known only when the host is reached.
@@ -113,7 +116,7 @@ fn end(
     for role in roles.filter(|_| !place.value.is_remote()) {
         allowed(role, context)?;
     }
-    Ok(Placed { value: EndSpec { place: place.value, scheduling, gates }, at })
+    Ok(Placed { value: EndSpec { place: place.value, scheduling, gates, shaping }, at })
 }
 
 /// Checks the CPUs of the second thread of `hand_off`, which has the scheduling policy of its end.

@@ -83,7 +83,8 @@ fn assist(keys: &AssistKeys) -> Result<GatesBy, Fault> {
     }
 }
 
-fn classes(given: &At<Vec<GateClassKeys>>) -> Result<Vec<GateClass>, Fault> {
+/// Resolves the traffic classes of an interface, which together have all priorities.
+pub(super) fn classes(given: &At<Vec<GateClassKeys>>) -> Result<Vec<GateClass>, Fault> {
     if given.value.is_empty() || given.value.len() > MOST_CLASSES {
         let reason = format!("an interface cannot have {} traffic classes", given.value.len());
         return Err(Fault::new(given.at, reason).help(format!("write 1 to {MOST_CLASSES}")));

@@ -17,6 +17,7 @@ mod loads;
 mod pod;
 mod qos;
 mod scheduling;
+mod shaping;
 mod stream;
 mod vlan;
 mod vm;
@@ -71,6 +72,7 @@ pub(crate) struct EndPlaces {
     pub cpus: Pos,
     pub scheduling: Pos,
     pub gates: Pos,
+    pub shaping: Pos,
 }
 
 /// Context in which a study is loaded: the directory of the study's files, and facts about the machine.

@@ -68,7 +68,11 @@ impl Guest {
         report
     }
 
-    fn run_of_any_status(&self, options: &[&str], study: &str) -> Value {
+    pub fn record(&self) -> Record {
+        Record::open(&self.bench.path("record")).unwrap()
+    }
+
+    pub fn run_of_any_status(&self, options: &[&str], study: &str) -> Value {
         let mut command = self.command("run");
         command.args(options).args(["--out", "record"]).arg(self.bench.study(study));
         let output = command.output().unwrap();

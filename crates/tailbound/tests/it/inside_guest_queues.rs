@@ -115,6 +115,38 @@ fn what_a_card_had_is_back_after_a_run_and_after_a_killed_run() {
     insta::assert_snapshot!([of("refused"), of("classes")].join("\n"));
 }
 
+/// Test: a class with credits sends a stream of large messages as fast as its idle slope, and the class without credits sends the same
+/// stream faster.
+#[test]
+fn credits_limit_a_bulk_stream_to_its_idle_slope() {
+    let Some([kernel]) = needed([KERNEL]) else { return };
+    let guest = Guest::with_kernel(&kernel);
+    let shaping = "shaping: { classes: [{ name: stream, priorities: [7] }, { name: rest }], credits: { stream: { idle_slope_kbit_s: 4000, high_credit_bytes: 20000 } } }";
+    let text = format!(
+        "study: bulk\nquestion: q\nmeasure: {{ throughput: {{ duration: 4 s }} }}\nrate: max\npayload: 1000 B\nplace: netns\npath: veth\n\
+         factors: {{ driver: [{{ udp: {{ priority: 7 }} }}, {{ udp: {{ priority: 0 }} }}] }}\nends:\n  ping: {{ {shaping} }}\n"
+    );
+    let report = guest.run_of_any_status(&[], &text);
+    let record = guest.record();
+    let mut rates = Vec::new();
+    for (trial, condition) in record.manifest.trials.iter().zip(report["conditions"].as_array().unwrap()) {
+        let end = &trial.path.as_ref().unwrap().ends[0];
+        let found = end.shaping.as_ref().unwrap();
+        let credit = found.credits[&0];
+        assert_eq!((found.queues.as_slice(), credit.idle_slope_kbit_s, credit.offload), (&[1, 1][..], 4_000, false));
+        assert_eq!(credit.send_slope_kbit_s, -9_996_000);
+        println!("{} {}", condition["levels"], condition["flow"]["payload_mbit_s"]);
+        rates.push(condition["flow"]["payload_mbit_s"]["median"].as_f64().unwrap());
+    }
+    // 1,000 of 1,042 bytes of each frame (headers of Ethernet, IP and UDP) are payload.
+    let most = 4.0 * 1_000.0 / 1_042.0;
+    // Limits: the high credit of 20,000 bytes is 1 % of what the slope permits in 4 s, and 1 % are 20 frames at the ends of the window.
+    // If the timer of the queue is more than 40 ms late on a busy machine, credit is lost, so that the class gets less.
+    assert!((most * 0.8..most * 1.02).contains(&rates[0]), "{most}: {rates:?}");
+    // Without credits, the same stream is faster.
+    assert!(rates[1] > most * 1.02, "{rates:?}");
+}
+
 /// Test: interfaces that cannot have gates, and what is said about them.
 #[test]
 fn interfaces_that_cannot_have_gates_are_named_with_the_words_of_the_kernel() {

@@ -89,7 +89,7 @@ pub fn skip(row: &mut SenderRow) {
 
 pub fn end(cpu: u32) -> EndSpec {
     let scheduling = Scheduling::of_all(Some(Policy::Fifo { priority: 80 }), Some(CpuList::one(cpu)));
-    EndSpec { place: PlaceSpec::Netns, scheduling, gates: None }
+    EndSpec { place: PlaceSpec::Netns, scheduling, gates: None, shaping: None }
 }
 
 fn spec(given: &Given) -> TrialSpec {
@@ -151,6 +151,7 @@ pub fn path_facts() -> PathFacts {
         attached: None,
         vlan: None,
         gates: None,
+        shaping: None,
         launch: None,
     };
     PathFacts {
