@@ -53,6 +53,8 @@ pub enum LabError {
         /// Process ids and names of the processes in the namespace.
         processes: String,
     },
+    /// Error: another program has changed what the lab would restore; the text is a sentence for the user.
+    LeftAlone(String),
     /// Error: the journal could not be written, so nothing was changed.
     Journal(#[from] JournalError),
 }
@@ -87,6 +89,11 @@ impl LabError {
                 "lab_in_use",
                 format!("the network namespace of {place} is still used by {processes}"),
                 "end these processes, or run `tailbound lab cleanup`",
+            ),
+            LabError::LeftAlone(why) => Problem::new(
+                "lab_changed",
+                why.clone(),
+                "end the other program, and set the interface up again; the trials were measured while something else was set",
             ),
             LabError::Journal(error) => error.problem(),
         }

@@ -20,7 +20,7 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::sync::OnceLock;
-use tailbound_host::{EntryId, Journal, queues};
+use tailbound_host::{EntryId, Journal, Undone, queues};
 use tailbound_model::{GatesBy, GatesSpec, NetnsId, PlaceSpec, Problem, QueueDiscipline, Undo};
 
 /// A problem that prevents these gates at an interface of the user; `end`: name of the end. Changes nothing at the interface.
@@ -173,9 +173,13 @@ pub(crate) async fn set_gates(
 /// Undoes these entries of the journal, the last one first, and continues after an error.
 ///
 /// # Errors
-/// The first error of an entry, which stays in the journal.
+/// The first error of an entry, which stays in the journal; or an interface was left alone, because another program has changed its
+/// queue discipline.
 pub(crate) fn put_back(entries: &[EntryId], journal: &Journal) -> Result<(), LabError> {
-    let undone = entries.iter().rev().map(|entry| journal.undo(*entry).map(drop).map_err(LabError::from));
+    let undone = entries.iter().rev().map(|entry| match journal.undo(*entry)? {
+        Undone::LeftAlone(why) => Err(LabError::LeftAlone(why)),
+        Undone::Did(_) | Undone::AlreadyGone => Ok(()),
+    });
     // Every entry is tried.
     let all: Vec<_> = undone.collect();
     all.into_iter().collect()
@@ -198,6 +202,24 @@ async fn journaled((netns, path): (&NetNs, String), name: &str, journal: &Journa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interface_that_another_program_changed_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::create_in(dir.path(), "changed").unwrap();
+        // The loopback interface has index 1, and this kind of queue discipline does not exist.
+        let netns = NetnsId { inode: NetNs::own().unwrap().inode(), path: String::new() };
+        let before = vec![QueueDiscipline { handle: 7 << 16, ..QueueDiscipline::at_root("tb-none", Vec::new()) }];
+        let (interface, kind) = ("lo".to_owned(), "taprio".to_owned());
+        let undo = Undo::RestoreQueues { interface, ifindex: 1, netns, before, kind, handle: 5 << 16 };
+        let entry = journal.before(undo).unwrap();
+        let error = put_back(&[entry], &journal).unwrap_err().problem();
+        // What the loopback interface has depends on the machine.
+        let (has, rest) = error.what.split_once(" now, ").unwrap();
+        assert!(has.starts_with("lo has "), "{has}");
+        insta::assert_snapshot!(format!("{rest}; {}", error.remedy));
+        journal.finish().unwrap();
+    }
 
     #[test]
     fn an_interface_with_a_default_route_is_known() {
