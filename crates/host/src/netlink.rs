@@ -46,7 +46,12 @@ pub(crate) fn request(kind: u16, body: &IfInfo) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The kernel refuses the request; the error has the words of the kernel or driver, if there are any.
 pub(crate) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    let socket = open()?;
+    ask_of(libc::NETLINK_ROUTE, kind, flags, body)
+}
+
+/// Sends a request like [`ask`] by another protocol of netlink.
+pub(crate) fn ask_of(protocol: libc::c_int, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    let socket = open(protocol)?;
     let mut request = Vec::with_capacity(HEADER + body.len());
     request.extend(((HEADER + body.len()) as u32).to_ne_bytes());
     request.extend(kind.to_ne_bytes());
@@ -75,9 +80,9 @@ pub(crate) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>
     }
 }
 
-fn open() -> io::Result<OwnedFd> {
+fn open(protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket takes three integers and returns a new descriptor or -1.
-    let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -8,6 +8,7 @@ mod card;
 mod counters;
 mod ethtool;
 mod link;
+mod preemption;
 pub(crate) mod tune;
 
 pub use card::card_facts;
@@ -47,6 +48,8 @@ pub struct InterfaceFacts {
     pub rx_coalesce_us: Result<u32, String>,
     /// Whether the driver adapts the delay before a receive interrupt, or the reason why this is not known.
     pub adaptive_rx: Result<bool, String>,
+    /// Frame preemption of the interface (IEEE 802.1Qbu) in words, or the reason why it is not known.
+    pub preemption: Result<String, String>,
     /// Offload features that are switched on, with the kernel's names, or the reason why they are not known.
     pub offloads: Result<Vec<String>, String>,
 }
@@ -78,6 +81,7 @@ pub fn interface_facts(name: &str) -> io::Result<InterfaceFacts> {
         qdisc: link.qdisc,
         rx_coalesce_us: coalesce.clone().map(|c| c.0),
         adaptive_rx: coalesce.map(|c| c.1),
+        preemption: preemption::preemption(link.index).map_err(|error| error.to_string()),
         offloads: with.and_then(|t| t.offloads()),
     })
 }
@@ -131,6 +135,11 @@ impl InterfaceFacts {
                 "adaptive_rx",
                 self.adaptive_rx.clone().map_or_else(FactValue::Unknown, FactValue::Flag),
                 "ETHTOOL_GCOALESCE",
+            ),
+            (
+                "preemption",
+                self.preemption.clone().map_or_else(FactValue::Unknown, FactValue::Text),
+                "ETHTOOL_MSG_MM_GET",
             ),
             (
                 "offloads",
