@@ -23,6 +23,7 @@ pub mod scheduling;
 pub mod switches;
 pub mod threads;
 pub mod throttle;
+pub mod time_service;
 pub mod undo;
 
 mod interrupts;

@@ -2,6 +2,7 @@
 //!
 //! All other crates use these types. Nothing in this crate measures, reads a file or changes the host.
 
+mod clock;
 mod facts;
 mod figures;
 mod host;
@@ -13,6 +14,7 @@ mod problems;
 mod threads;
 mod units;
 
+pub use clock::*;
 pub use facts::*;
 pub use figures::*;
 pub use host::*;
