@@ -3,7 +3,7 @@
 use crate::{FORMAT_MAJOR, Format, Manifest, RecordError, Status};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tailbound_model::{HostFacts, Switches, ThreadTable};
+use tailbound_model::{ClockHistory, HostFacts, Switches, ThreadTable};
 
 /// A record of a run on disk, opened for reading.
 #[derive(Debug)]
@@ -73,6 +73,11 @@ impl Record {
     /// Context switches that the agents recorded in a trial, or the errors of reading them.
     pub fn switches(&self, trial: usize) -> Vec<Result<Switches, RecordError>> {
         self.of_trial("switches", trial)
+    }
+
+    /// Histories of the clocks of hosts during a trial, or the errors of reading them.
+    pub fn clocks(&self, trial: usize) -> Vec<Result<ClockHistory, RecordError>> {
+        self.of_trial("clocks", trial)
     }
 
     /// Reads all JSON files of a trial in a folder of the record.

@@ -4,7 +4,7 @@ use crate::*;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tailbound_model::{HostFacts, Severity, Switches, ThreadTable, Warning};
+use tailbound_model::{ClockHistory, HostFacts, Severity, Switches, ThreadTable, Warning};
 
 /// A record on disk to which a run writes.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl RecordWriter {
             _ => {}
         }
         let begin = format!("{trial}-");
-        for folder in ["threads", "switches", "logs"].map(|name| self.dir.join(name)) {
+        for folder in ["threads", "switches", "clocks", "logs"].map(|name| self.dir.join(name)) {
             let Ok(entries) = fs::read_dir(&folder) else { continue };
             for path in entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(&begin)) {
                 let path = path.path();
@@ -133,9 +133,7 @@ impl RecordWriter {
 
     /// Stores the facts of a host in the record.
     pub fn host(&mut self, facts: &HostFacts) -> Result<(), RecordError> {
-        let safe: String =
-            facts.host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        let file = format!("facts/{safe}.json");
+        let file = format!("facts/{}.json", file_name(&facts.host));
         write_json(&self.dir.join(&file), facts)?;
         self.manifest.hosts.insert(facts.host.clone(), file);
         Ok(())
@@ -148,11 +146,21 @@ impl RecordWriter {
 
     /// Stores the context switches that an agent recorded in a trial.
     pub fn switches(&mut self, trial: usize, name: &str, seen: &Switches) -> Result<(), RecordError> {
-        let folder = self.dir.join("switches");
+        self.compact("switches", &format!("{trial}-{name}.json"), seen)
+    }
+
+    /// Stores the history of the clocks of a host during a trial.
+    pub fn clocks(&mut self, trial: usize, history: &ClockHistory) -> Result<(), RecordError> {
+        let host = file_name(&history.host);
+        self.compact("clocks", &format!("{trial}-{host}.json"), history)
+    }
+
+    /// Writes a compact file into a folder that most records do not have.
+    fn compact(&self, folder: &str, file: &str, value: &impl serde::Serialize) -> Result<(), RecordError> {
+        let folder = self.dir.join(folder);
         fs::create_dir_all(&folder).map_err(RecordError::io(&folder, "make the directory"))?;
-        let path = folder.join(format!("{trial}-{name}.json"));
-        // The JSON is compact, because there may be a hundred thousand events.
-        let text = serde_json::to_vec(seen).map_err(|e| RecordError::damaged(&path, e))?;
+        let path = folder.join(file);
+        let text = serde_json::to_vec(value).map_err(|e| RecordError::damaged(&path, e))?;
         write_file(&path, &text)
     }
 
@@ -166,6 +174,11 @@ impl RecordWriter {
     pub fn save(&self) -> Result<(), RecordError> {
         write_json(&self.dir.join("manifest.json"), &self.manifest)
     }
+}
+
+/// Name of a host as a part of the name of a file.
+fn file_name(host: &str) -> String {
+    host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), RecordError> {

@@ -87,6 +87,7 @@ fn plan(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Pla
         trials: order::trials(&conditions, seed, repeat),
         conditions,
         report: report(&file, &study)?,
+        clock: file.clock.as_ref().map(|keys| crate::resolve::clock(&keys.value)).transpose()?,
         source: text.into(),
         settings: options.settings.to_vec(),
     })

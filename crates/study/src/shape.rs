@@ -27,10 +27,10 @@ pub(crate) enum Shape {
 }
 
 /// Keys that describe the study as a whole and cannot be varied.
-pub(crate) const NOT_VARIED: [&str; 6] = ["study", "question", "factors", "repeat", "seed", "report"];
+pub(crate) const NOT_VARIED: [&str; 7] = ["study", "question", "factors", "clock", "repeat", "seed", "report"];
 
 /// Names of keys of a study that are reserved for later releases.
-pub(crate) const RESERVED: [&str; 3] = ["gates", "clock", "threads"];
+pub(crate) const RESERVED: [&str; 2] = ["gates", "threads"];
 
 /// Returns the structure of a whole study file.
 pub(crate) fn study() -> &'static Shape {

@@ -104,6 +104,7 @@ impl Progress for Display {
     fn event(&mut self, event: ProgressEvent<'_>) {
         match event {
             ProgressEvent::Began { trials, estimate } => self.began(trials, estimate),
+            ProgressEvent::Waiting { what } if !self.quiet => self.line(&format!("waiting {what}")),
             ProgressEvent::Trial { number, what, estimate } => self.trial(number, what, estimate),
             ProgressEvent::TrialDone { number, trial, .. } => self.done(number, trial),
             // Notes are shown in the report only.

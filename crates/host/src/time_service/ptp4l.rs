@@ -34,6 +34,8 @@ impl Ptp4l {
         let own = directory.join(format!("ptp-{}", std::process::id()));
         let own_failed = |e| TimeServiceError::OwnSocket(own.clone(), e);
         let socket = UnixDatagram::bind(&own).map_err(own_failed)?;
+        // If ptp4l is stopped, its queue fills up.
+        socket.set_write_timeout(Some(PATIENCE)).map_err(own_failed)?;
         let client = u64::from(std::process::id());
         let envelope = Envelope { client, sequence: 0, domain, sdo: 0 };
         let mut made = Ptp4l { socket, own: own.clone(), service: service.to_owned(), envelope };

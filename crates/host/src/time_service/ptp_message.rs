@@ -33,7 +33,7 @@ pub enum DataSet {
     Parent = 0x2002,
     /// Offset of UTC, and the time scale (timePropertiesDS).
     TimeProperties = 0x2003,
-    /// State and delay of a port (portDS).
+    /// State of a port (portDS).
     Port = 0x2004,
     /// Offset and time of the last synchronisation (linuxptp).
     TimeStatus = 0xC000,
@@ -61,8 +61,6 @@ pub enum PtpAnswer {
         port: u16,
         /// State of the port.
         state: PortState,
-        /// Delay of the path to the peer, ns; 0 if the port measures the delay to the master in its place.
-        peer_delay_ns: i64,
         /// Base-2 logarithm of the time between two Sync messages, s.
         log_sync_interval: i8,
     },
@@ -185,9 +183,9 @@ fn body(id: u16, data: &[u8]) -> Result<PtpAnswer, NotAMessage> {
         id if id == DataSet::Port as u16 => {
             let [state, _] = at(data, 10)?;
             let [_, _, log_sync_interval, ..]: [u8; 6] = at(data, 20)?;
-            let (port, peer_delay_ns) = (u16::from_be_bytes(at(data, 8)?), interval(12)?);
+            let port = u16::from_be_bytes(at(data, 8)?);
             let log_sync_interval = log_sync_interval.cast_signed();
-            PtpAnswer::Port { port, state: PortState::from_number(state), peer_delay_ns, log_sync_interval }
+            PtpAnswer::Port { port, state: PortState::from_number(state), log_sync_interval }
         }
         id if id == DataSet::Current as u16 => {
             PtpAnswer::Current { steps_removed: u16::from_be_bytes(at(data, 0)?), path_delay_ns: interval(10)? }
@@ -254,7 +252,7 @@ mod tests {
         assert_eq!(of("c000", status), PtpAnswer::TimeStatus(expected));
         // Port 2, SLAVE, delay request interval 0, peer delay 345.5 ns, announce 1, timeout 3, sync -4, end to end, 0, 2.
         let port = "0a1b2cfffe3d4e5f 0002 09 00 0000000001598000 01 03 fc 01 00 02";
-        let expected = PtpAnswer::Port { port: 2, state: PortState::Slave, peer_delay_ns: 345, log_sync_interval: -4 };
+        let expected = PtpAnswer::Port { port: 2, state: PortState::Slave, log_sync_interval: -4 };
         assert_eq!(of("2004", port), expected);
         // One step, offset 1 ns, path delay 25,000 ns.
         let current = "0001 0000000000010000 0000000061a80000";
@@ -290,8 +288,7 @@ mod tests {
         let parent = of("0056", "000100222002ea6fe7fffe84d4a200010000ffff7fffffff0af8feffff80ea6fe7fffe84d4a2");
         assert_eq!(parent, Ok(PtpAnswer::Parent("ea6fe7.fffe.84d4a2".into())));
         let port = of("0050", "0001001c2004ae26a6fffec0a32e000108fd0000000000000000ff03fd010002");
-        let expected =
-            PtpAnswer::Port { port: 1, state: PortState::Uncalibrated, peer_delay_ns: 0, log_sync_interval: -3 };
+        let expected = PtpAnswer::Port { port: 1, state: PortState::Uncalibrated, log_sync_interval: -3 };
         assert_eq!(port, Ok(expected));
         let time = of("003a", "000100062003002500a0");
         assert_eq!(time, Ok(PtpAnswer::TimeProperties { utc_offset_s: None, is_tai: false }));

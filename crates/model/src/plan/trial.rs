@@ -1,8 +1,9 @@
 //! The plan: the conditions and trials that follow from a study.
 
 use crate::{
-    Arrangement, Attribution, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, MiddlewareSettings,
-    Nanos, PathSpec, PlaceSpec, Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
+    Arrangement, Attribution, ByteSize, ClockSpec, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec,
+    MiddlewareSettings, Nanos, PathSpec, PlaceSpec, Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling,
+    VlanSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ pub struct Plan {
     pub trials: Vec<Trial>,
     /// How the report shows the result of the study.
     pub report: ReportSpec,
+    /// What the clock of the host on which the run is started must keep; `None` = no clock is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockSpec>,
     /// Text of the study file as it was read; `--set` arguments are in `settings`.
     pub source: String,
     /// `--set` arguments of the command line, as the user gave them.

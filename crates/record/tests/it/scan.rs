@@ -15,6 +15,7 @@ pub fn manifest() -> Manifest {
         trials: Vec::new(),
         report: ReportSpec::default(),
         source: String::new(),
+        clock: None,
         settings: Vec::new(),
     };
     Manifest { status: Status::Valid, ..Manifest::begun(plan, "r", Vec::new()) }

@@ -62,6 +62,13 @@ pub fn dry_run(plan: &Plan) -> String {
     loads.sort();
     loads.dedup();
     loads.into_iter().for_each(|line| out.push_str(&line));
+    if let Some(clock) = &plan.clock {
+        let ClockSpec { by, within, held, .. } = clock;
+        let _ = writeln!(
+            out,
+            "  {by} is asked for the offset of the clock of this host, until it has been within {within} for {held}, and during the trials"
+        );
+    }
     let _ = writeln!(out, "\nknobs and privileges");
     let mut asked: Vec<String> = Vec::new();
     for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {

@@ -13,6 +13,11 @@ pub enum ProgressEvent<'a> {
         /// Expected time of all measurements of the run together.
         estimate: Nanos,
     },
+    /// Event: the run waits before its first trial.
+    Waiting {
+        /// What the run waits for, as text.
+        what: &'a str,
+    },
     /// Event: a lab is being built.
     Lab {
         /// Description of the lab that is being built: its path and host settings as text.

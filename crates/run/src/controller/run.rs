@@ -1,6 +1,7 @@
 //! A whole run: checks the machine, creates the record, builds labs and runs the trials in order.
 
 use super::active_lab::ActiveLab;
+use super::clock_watch::ClockWatch;
 use super::context::RunContext;
 use super::other_runs::OtherRuns;
 use super::places::{DriverFiles, Hosts};
@@ -107,8 +108,15 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let context = RunContext { run_id, journal, stop, logs };
     let until = condition.as_ref();
     let may_use = CpuList(allowed.iter().copied().collect());
-    let doing =
-        Doing { context: &context, plan: &plan, housekeeping: &housekeeping, allowed: &may_use, here: &facts, until };
+    let doing = Doing {
+        context: &context,
+        plan: &plan,
+        housekeeping: &housekeeping,
+        allowed: &may_use,
+        here: &facts,
+        until,
+        clock: None,
+    };
     let mut hosts = Hosts::new(options.driver_files, &allowed);
     let _log = crate::log::controller(&context.logs);
     tracing::info!(run = context.run_id, trials = plan.trials.len(), "run begins");
@@ -176,9 +184,11 @@ struct Doing<'a> {
     here: &'a HostFacts,
     /// The condition of the message at which the run ends.
     until: Option<&'a UntilCondition>,
+    /// The clock of this host, if the study asks for it.
+    clock: Option<&'a ClockWatch>,
 }
 
-/// Runs all trials of the plan. Returns false if a signal has ended the run before its last trial.
+/// Runs all trials of the plan after the clock of this host is in step, if the study asks for this. Returns false if a signal has ended the run before its last trial.
 async fn run_trials(
     doing: &Doing<'_>,
     hosts: &mut Hosts,
@@ -186,7 +196,7 @@ async fn run_trials(
     warnings: Vec<Warning>,
     progress: &mut dyn Progress,
 ) -> Result<bool, RunError> {
-    let (plan, context) = (doing.plan, doing.context);
+    let plan = doing.plan;
     record.host(doing.here)?;
     for warning in warnings {
         warn(record, progress, warning)?;
@@ -196,6 +206,32 @@ async fn run_trials(
     let estimate =
         Nanos(plan.trials.iter().map(|t| trial_length::expected(&plan.conditions[t.condition].spec).0).sum());
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
+    let Some(spec) = &plan.clock else { return run_in_order(doing, hosts, record, progress).await };
+    let clock = ClockWatch::begin(spec, doing.context)?;
+    progress.event(ProgressEvent::Waiting { what: &clock.what() });
+    let in_step = tokio::select! {
+        in_step = clock.in_step() => Some(in_step),
+        () = doing.context.stop.wait() => None,
+    };
+    let mut ended = match in_step {
+        Some(Ok(())) => run_in_order(&Doing { clock: Some(&clock), ..*doing }, hosts, record, progress).await,
+        Some(Err(error)) => Err(error),
+        None => interrupted(record, progress, "before", (0, plan.trials.len())).map(|()| false),
+    };
+    if let (Some(left), Err(error)) = (clock.end(doing.context), &mut ended) {
+        error.problem.what.push_str(&format!("; and {left}"));
+    }
+    ended
+}
+
+/// Runs all trials of the plan in their order. Returns false if a signal has ended the run before its last trial.
+async fn run_in_order(
+    doing: &Doing<'_>,
+    hosts: &mut Hosts,
+    record: &mut RecordWriter,
+    progress: &mut dyn Progress,
+) -> Result<bool, RunError> {
+    let (plan, context) = (doing.plan, doing.context);
     let mut active: Option<ActiveLab> = None;
     let mut others = OtherRuns::new(&context.run_id);
     let mut limits = Limits::begin(&record.manifest);
@@ -397,10 +433,14 @@ async fn run_trial(
         until: doing.until,
     };
     tracing::info!(trial = trial.id, condition = trial.condition, levels = what, "trial begins");
+    let began_ns = host::monotonic_ns();
     let result = match condition.spec.has_tool() {
         true => tool::run(&context, lab, record).await,
         false => driver_trial::run(&context, lab, record).await,
     };
+    if let Some(clock) = doing.clock {
+        record.clocks(trial.id, &clock.history(began_ns, &doing.here.host))?;
+    }
     match &result {
         Ok(Some(r)) => tracing::info!(trial = trial.id, r.scheduled, r.sent, r.answered, "trial has ended"),
         Ok(None) => tracing::info!(trial = trial.id, "trial was interrupted"),

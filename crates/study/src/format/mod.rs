@@ -4,6 +4,7 @@
 //! The doc comment of each key is also the description of the key in the JSON Schema and in the study reference.
 
 mod choices;
+mod clock;
 mod container;
 mod driver;
 mod gates;
@@ -26,6 +27,7 @@ mod vlan;
 mod vm;
 
 pub(crate) use choices::*;
+pub(crate) use clock::*;
 pub(crate) use container::*;
 pub(crate) use driver::*;
 pub(crate) use gates::*;

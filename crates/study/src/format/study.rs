@@ -1,9 +1,7 @@
 //! The keys of a study file.
 
 use super::{
-    AttributionKey, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys, LoadKeys,
-    MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, ShapingKeys,
-    Size, StreamKeys, VlanChoice, Word,
+    AttributionKey, ClockKeys, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys, LoadKeys, MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, ShapingKeys, Size, StreamKeys, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -76,6 +74,9 @@ pub(crate) struct StudyFile {
     /// place: netns, scheduling: ... } }`.
     #[allow(dead_code)] // taken out of the tree before it is read; declared for the schema
     pub factors: Option<Factors>,
+    /// What the clock of the host on which Tailbound is started must keep before the first trial begins; its offset is then
+    /// recorded. Default: no clock is asked for.
+    pub clock: Option<At<ClockKeys>>,
     /// Number of times that each condition is run. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]
     pub repeat: Option<At<u32>>,

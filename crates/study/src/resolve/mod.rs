@@ -4,6 +4,7 @@
 //! [`rules`](crate::rules): with factors, some combinations may be impossible while others are possible.
 
 mod arrangement;
+mod clock;
 mod container;
 mod cpus;
 mod driver;
@@ -36,6 +37,7 @@ use tailbound_model::{
 };
 
 pub(crate) use arrangement::arrangement;
+pub(crate) use clock::clock;
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;

@@ -84,6 +84,7 @@ fn manifest(tool: &Tool, imported: Vec<Imported>) -> Manifest {
         trials: Vec::new(),
         report: ReportSpec::default(),
         source: String::new(),
+        clock: None,
         settings: Vec::new(),
     };
     let begun = Manifest::begun(plan, "", std::env::args().collect());

@@ -273,6 +273,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
         trials: Vec::new(),
         report: ReportSpec::default(),
         source: "study: payload\n".into(),
+        clock: None,
         settings: Vec::new(),
     };
     let mut trials = Vec::new();

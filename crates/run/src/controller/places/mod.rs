@@ -28,14 +28,14 @@ pub(super) use vm::lack as guest_lack;
 
 use super::RunError;
 use super::context::RunContext;
+use super::scratch::make_directory;
 use kind::{Lifetime, PlaceKind, Reach};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tailbound_host::journal::EntryId;
 use tailbound_lab::LabSpec;
 use tailbound_lab::wiring::Wiring;
-use tailbound_model::{CpuList, Discovery, ExitCode, PlaceSpec, ServerOrder, TrialSpec, Undo, VmSpec};
+use tailbound_model::{CpuList, Discovery, ExitCode, PlaceSpec, ServerOrder, TrialSpec, VmSpec};
 
 /// Function that lists the drivers that are files: name and shared object of each driver.
 pub type DriverFiles = fn() -> Vec<(String, PathBuf)>;
@@ -176,7 +176,8 @@ impl Hosts {
         if let Some((path, _)) = &self.scratch {
             return Ok(path.clone());
         }
-        let made = make_scratch(context)?;
+        let path = std::env::temp_dir().join(format!("tailbound-{}", context.run_id));
+        let made = make_directory(&context.journal, &path)?;
         Ok(self.scratch.insert(made).0.clone())
     }
 
@@ -248,19 +249,6 @@ impl Hosts {
         }
         self.left
     }
-}
-
-/// Creates the directory for sockets. Its path is short, because the path of a socket may have at most 107 bytes.
-fn make_scratch(context: &RunContext) -> Result<(PathBuf, EntryId), RunError> {
-    let failed = |text: String| RunError::new(ExitCode::RunFailed, text, "");
-    let path = std::env::temp_dir().join(format!("tailbound-{}", context.run_id));
-    let text = path.display().to_string();
-    let undo = |inode| Undo::RemoveDirectory { path: text.clone(), inode };
-    let entry = context.journal.before(undo(None)).map_err(|e| failed(e.to_string()))?;
-    let made = std::fs::DirBuilder::new().mode(0o700).create(&path).and_then(|()| std::fs::metadata(&path));
-    let inode = made.map_err(|e| failed(format!("cannot make {text}: {e}")))?.ino();
-    context.journal.update(entry, undo(Some(inode))).map_err(|e| failed(e.to_string()))?;
-    Ok((path, entry))
 }
 
 /// Number of hosts that a lab needs for a place of the study.
