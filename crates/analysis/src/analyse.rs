@@ -8,8 +8,7 @@ use crate::sample_faults::SampleFaults;
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    circumstances, flow, gates, launch, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof,
-    patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
+    circumstances, clock_history, flow, gates, launch, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof, patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_document::{
@@ -65,11 +64,14 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         }
     };
 
+    let is_left_out = |trial| faults.contains_key(&trial);
+    let (clock_history, of_history) = clock_history::of(record, &is_left_out).map_err(|e| e.error)?;
     let names = names::names(plan);
     let mut warnings: Vec<Warning> = manifest.warnings.clone();
     warnings.extend(sample_faults::missing_trials(manifest));
     warnings.extend(faults.iter().map(|(trial, fault)| sample_faults::warning(record, *trial, fault)));
     warnings.extend(clocks.warnings());
+    warnings.extend(of_history);
     let mut conditions = Vec::new();
     for (id, condition) in plan.conditions.iter().enumerate() {
         let own = Group::COUNT * id..Group::COUNT * (id + 1);
@@ -150,6 +152,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         path: circumstances::paths(manifest),
         nodes: nodes::of(manifest),
         clocks: circumstances::clocks(manifest, &clocks),
+        clock_history,
         drivers: manifest.drivers.clone(),
         tools: tools::of(manifest, &names),
         side_by_side,

@@ -12,6 +12,7 @@ mod analyse;
 mod bins;
 mod budget;
 mod circumstances;
+mod clock_history;
 mod clocks;
 mod compare;
 mod durations;

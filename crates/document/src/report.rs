@@ -4,6 +4,7 @@
 
 use crate::bins::PublishedReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
+use crate::clock_history::ClockHistoryReport;
 use crate::condition::ConditionReport;
 use crate::nodes::NodeReport;
 use crate::overhead::AgainstReport;
@@ -73,6 +74,9 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
     /// Clocks of the hosts, from which the timestamps were taken.
     pub clocks: Vec<Clock>,
+    /// Histories of the clocks of hosts during the trials, if the study asks for the state of the clock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clock_history: Vec<ClockHistoryReport>,
     /// Description of each driver, by name of the driver, as the driver reports it.
     pub drivers: BTreeMap<String, serde_json::Value>,
     /// Figures that other benchmark programs printed; Tailbound measured none of these figures.

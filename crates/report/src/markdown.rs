@@ -5,8 +5,8 @@ use crate::plain::plain;
 use crate::tables::summary::{Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::warning_text;
-use crate::tables::{against, remaining, tools, warnings};
-use tailbound_document::{AgainstRow, Report};
+use crate::tables::{against, clock_history, remaining, tools, warnings};
+use tailbound_document::{AgainstRow, ClockHistoryReport, Report};
 
 /// Formats the report as Markdown: findings, tables and warnings.
 pub fn render_markdown(report: &Report) -> String {
@@ -79,6 +79,7 @@ pub fn render_markdown(report: &Report) -> String {
             (crate::tables::stages::sentences(condition, of), crate::tables::stages::lines(of).join("\n"));
         text.push_str(&format!("\n{}\n\n```text\n{table}\n```\n", escape(&sentences)));
     }
+    report.clock_history.iter().for_each(|of| text.push_str(&clock(of)));
     let ways = crate::tables::path_proof::lines(report);
     if !ways.is_empty() {
         text.push_str("\nPath that the messages took:\n\n");
@@ -108,6 +109,17 @@ pub fn render_markdown(report: &Report) -> String {
     }
     text.push_str(&format!("\nTailbound {}, study `{}`, run {}.\n", report.tailbound, report.study, report.run.id));
     text
+}
+
+/// Formats the history of a clock as Markdown.
+fn clock(of: &ClockHistoryReport) -> String {
+    let windows: String = clock_history::windows(of).iter().map(|line| format!("- {}\n", escape(line))).collect();
+    let table = match clock_history::lines(of) {
+        lines if lines.is_empty() => String::new(),
+        lines => format!("\n```text\n{}\n```\n", lines.join("\n")),
+    };
+    let windows = if windows.is_empty() { windows } else { format!("\n{windows}") };
+    format!("\n{}\n{windows}{table}", escape(&clock_history::sentences(of)))
 }
 
 /// Formats the table of the round trips of all conditions as Markdown.

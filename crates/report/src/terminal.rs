@@ -6,7 +6,7 @@ use crate::tables::sparkline::Axis;
 use crate::tables::summary::{Row, Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::{WarningGroup, warning_text};
-use crate::tables::{against, bins, gates, launch, legs, loops, patterns, stages, warnings};
+use crate::tables::{against, bins, clock_history, gates, launch, legs, loops, patterns, stages, warnings};
 use crate::tables::{flow, tools, writer};
 use crate::text::{Paint, wrap};
 use tailbound_document::{Finding, FindingLevel, Report};
@@ -71,6 +71,12 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
         line(String::new());
         wrap(&stages::sentences(condition, of), width, 0).iter().for_each(|l| line(paint.dim(l)));
         stages::lines(of).into_iter().for_each(&mut line);
+    }
+    for of in &report.clock_history {
+        line(String::new());
+        wrap(&clock_history::sentences(of), width, 0).iter().for_each(|l| line(paint.dim(l)));
+        let more = clock_history::windows(of).into_iter().chain(clock_history::lines(of));
+        more.flat_map(|text| wrap(&text, width, 2)).for_each(&mut line);
     }
     if let Some(patterns) = patterns::table(report, &table) {
         extra_lines(patterns, width, &paint).into_iter().for_each(&mut line);

@@ -22,6 +22,7 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("vm-latency", include_str!("../../../studies/vm-latency.yaml")),
         ("vm-bridges", include_str!("../../../studies/vm-bridges.yaml")),
         ("containers", include_str!("../../../studies/containers.yaml")),
+        ("clock", include_str!("../../../studies/clock.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]
 }

@@ -8,6 +8,7 @@ mod against;
 mod bins;
 mod choices;
 mod circumstances;
+mod clock_history;
 mod conditions;
 mod facts;
 mod figures;
@@ -83,6 +84,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         gates::section(report),
         launch::section(report),
         stages::section(report),
+        clock_history::section(report),
         loops::section(report),
         patterns::section(report),
         bins::section(report),
@@ -145,6 +147,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ("gates", "Gates"),
         ("launch", "Launch times"),
         ("stages", "Stages"),
+        ("clock", "Clock"),
         ("patterns", "Patterns"),
         ("bins", "Bins"),
         ("conditions", "Conditions"),
@@ -172,6 +175,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         "gates" => gates::is_there(report),
         "launch" => launch::is_there(report),
         "stages" => stages::is_there(report),
+        "clock" => clock_history::is_there(report),
         "loop" => loops::is_there(report),
         "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
         "chosen" => range::is_there(report),

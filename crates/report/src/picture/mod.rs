@@ -7,6 +7,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod canvas;
+pub(crate) mod clock_strip;
 mod estimate;
 pub(crate) mod flow;
 pub(crate) mod flow_axis;

@@ -181,7 +181,7 @@ impl View<'_> {
         canvas
     }
 
-    /// Draws the warm-up in grey, and hatches the periods in which a clock was stepped.
+    /// Draws the warm-up in grey, and hatches the periods in which a clock was stepped or not known to be in step.
     fn shades(&self, canvas: &mut Canvas) {
         let mut shade = |class: &str, from: f64, to: f64| {
             let (from, to) = (self.x(from), self.x(to));
@@ -191,9 +191,14 @@ impl View<'_> {
         if warm > 0 {
             shade("warm-up", 0.0, self.edges.get(warm).copied().unwrap_or(0.0));
         }
-        let windows = self.chart.report.clocks.iter().flat_map(|c| &c.invalid_windows);
-        for window in windows.filter(|w| w.trial == self.trial.id) {
-            shade("invalid-window", (window.from_ns - self.t0()) as f64, (window.to_ns - self.t0()) as f64);
+        let stepped = self.chart.report.clocks.iter().flat_map(|c| &c.invalid_windows);
+        let stepped = stepped.filter(|w| w.trial == self.trial.id).map(|w| (w.from_ns, w.to_ns));
+        // The times of a history are comparable with those of messages only if it counts messages.
+        let histories = self.chart.report.clock_history.iter();
+        let histories = histories.filter(|of| of.trial == self.trial.id && of.messages.is_some());
+        let not_in_step = histories.flat_map(|of| &of.windows).map(|w| (w.from_ns, w.to_ns));
+        for (from_ns, to_ns) in stepped.chain(not_in_step) {
+            shade("invalid-window", (from_ns - self.t0()) as f64, (to_ns - self.t0()) as f64);
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod against;
 pub(crate) mod bins;
 pub(crate) mod causes;
+pub(crate) mod clock_history;
 pub(crate) mod flow;
 pub(crate) mod flow_axis;
 pub(crate) mod gates;

@@ -60,6 +60,8 @@ pub(super) struct Ptp4lService {
     /// When ptp4l reported a synchronisation without a question, CLOCK_MONOTONIC, ns: then it need not be asked.
     reported_ns: Option<i64>,
     last_ingress_ns: i64,
+    /// The path delay; 0 until it was measured, and until then the offset says nothing (0 in linuxptp).
+    path_delay_ns: i64,
     master: ClockMaster,
     has_master: bool,
 }
@@ -110,7 +112,12 @@ fn of_chrony() -> Vec<Seen> {
         Err(e) => return vec![Seen::Silent(at_ns, e.problem().what)],
     };
     let is_synchronised = tracking.is_synchronised();
-    let grandmaster = if is_synchronised { tracking.reference } else { String::new() };
+    let grandmaster = match tracking.reference {
+        _ if !is_synchronised => String::new(),
+        // With the directive `local`, chrony is its own reference, without a name.
+        own if own.is_empty() => "local".to_owned(),
+        reference => reference,
+    };
     let master = ClockMaster { grandmaster, steps_removed: Some(tracking.stratum), utc_offset_s: None, is_tai: None };
     let mut seen = vec![Seen::Answered(at_ns), Seen::Master(at_ns, master)];
     if is_synchronised {
@@ -135,6 +142,7 @@ impl Ptp4lService {
             unanswered: 0,
             reported_ns: None,
             last_ingress_ns: 0,
+            path_delay_ns: 0,
             master: ClockMaster::default(),
             has_master: false,
         }
@@ -222,6 +230,7 @@ impl Ptp4lService {
             }
             PtpAnswer::Current { steps_removed, path_delay_ns } => {
                 self.master.steps_removed = Some(steps_removed);
+                self.path_delay_ns = path_delay_ns;
                 return vec![Seen::PathDelay(path_delay_ns)];
             }
             PtpAnswer::TimeProperties { utc_offset_s, is_tai } => {
@@ -252,6 +261,9 @@ impl Ptp4lService {
         if let Some(connection) = &mut self.connection {
             // A service that has ended is noticed at the next question.
             let _ = connection.ask(DataSet::Current);
+        }
+        if self.path_delay_ns == 0 {
+            return Vec::new();
         }
         let at_ns = self.answered_ns;
         vec![Seen::Offset(ClockOffsetFromMaster { at_ns, offset_ns: status.offset_ns, path_delay_ns: None })]
