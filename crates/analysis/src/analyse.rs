@@ -393,6 +393,7 @@ fn report(
         gates: Vec::new(),
         launch: None,
         stages: Vec::new(),
+        hold_and_release: Vec::new(),
         losses: Vec::new(),
         misses: None,
         flow: None,

@@ -18,6 +18,7 @@ mod compare;
 mod durations;
 mod flow;
 mod gates;
+mod held;
 mod launch;
 mod main_wait;
 mod metrics;

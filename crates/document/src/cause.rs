@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Causes of a delay. The last five words say where the time passed, and not why, so that they never count as an
+/// Causes of a delay. The last six words say where the time passed, and not why, so that they never count as an
 /// explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -76,6 +76,9 @@ pub enum CauseWord {
     OwnWork,
     /// The message was not at any thread of an end: in the network, or in the kernel without a thread.
     Network,
+    /// The message was not at any thread of an end, and was received together with later ones, although all were sent in their
+    /// time: something held them on their way and released them together.
+    HoldAndRelease,
     /// A thread of an end slept inside the driver's call to send.
     DriverCall,
     /// A CPU may have stood still, because a tick of its timer is missing or an interrupt took very long: a hypervisor or the
@@ -92,6 +95,7 @@ impl CauseWord {
             self,
             CauseWord::OwnWork
                 | CauseWord::Network
+                | CauseWord::HoldAndRelease
                 | CauseWord::DriverCall
                 | CauseWord::MachineGap
                 | CauseWord::Instrument

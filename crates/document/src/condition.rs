@@ -3,6 +3,7 @@
 use crate::bins::BinsReport;
 use crate::flow::FlowReport;
 use crate::gates::GateReport;
+use crate::held::HeldReport;
 use crate::incident::{CauseShare, IncidentReport, IncidentTotals, LateLimit, LossReport, MissesReport, WithoutCause};
 use crate::launch::LaunchReport;
 use crate::message::Message;
@@ -176,6 +177,9 @@ pub struct ConditionReport {
     /// Parts of the one-way latency of the messages of each end, from stamps of their stages; empty if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageReport>,
+    /// Messages that were held on their way and released together, for each direction with at least one burst.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hold_and_release: Vec<HeldReport>,
     /// Where messages were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<LossReport>,

@@ -46,6 +46,7 @@
 //! * [`TwoClocks`]: bounds between two clocks, so that one direction of a round trip has a minimum and a maximum.
 //!   [`SteadySearch`]: the parts of a trial in which both clocks were steady.
 //! * [`IncidentFinder`], [`LateRule`], [`Misses`]: late and lost messages that overlap in time, and runs of them.
+//! * [`HeldSearch`]: messages that were held on their way and released together.
 //! * [`BlockMedians`], [`WarmUp`]: detection of a warm-up.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and the meaning of the maximum.
 
@@ -56,6 +57,7 @@ pub mod compare;
 mod distribution;
 mod estimate;
 mod exceedance;
+mod held;
 mod histogram;
 mod incidents;
 mod interval;
@@ -75,6 +77,7 @@ pub use bucket::{Bucket, BucketIndex, round_outward};
 pub use distribution::{Distribution, SecondPass};
 pub use estimate::{Bound, Estimate};
 pub use exceedance::{Effective, Exceedance};
+pub use held::{HeldBurst, HeldBursts, HeldSearch, Passage};
 pub use histogram::{Histogram, RankedBucket};
 pub use incidents::{ExcessPart, Incident, IncidentFinder, Incidents, LateRule};
 pub use interval::{

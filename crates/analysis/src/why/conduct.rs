@@ -1,6 +1,7 @@
 //! How the ends of a trial wait for messages, due times and acknowledgements: facts of the plan and of the drivers that the
 //! recorded events do not show.
 
+use crate::held::Held;
 use crate::why::handled::Handled;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_gates::Gate;
@@ -20,6 +21,8 @@ pub(crate) struct Conduct {
     pub handled: Option<Handled>,
     /// For each end with gates: the gate of the class of its messages.
     pub gates: BTreeMap<String, Gate>,
+    /// The messages that were held on their way and released together.
+    pub held: Held,
 }
 
 impl Conduct {
@@ -37,7 +40,7 @@ impl Conduct {
         let path = done.and_then(|done| done.path.as_ref());
         let gates = path.zip(spec).map_or_else(Vec::new, |(path, spec)| Gate::of_ends(&path.ends, spec));
         let gates = gates.into_iter().collect();
-        Conduct { poll, sleep_until_due, await_acks, handled: None, gates }
+        Conduct { poll, sleep_until_due, await_acks, handled: None, gates, held: Held::default() }
     }
 }
 

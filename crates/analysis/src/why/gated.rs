@@ -1,7 +1,9 @@
-//! Waits for the gate of a traffic class (IEEE 802.1Q), by the schedule that the kernel reported and the times of a message.
+//! What kept a message that no thread had: the gate of its traffic class (IEEE 802.1Q), by the schedule that the kernel reported and
+//! the times of the message, or something that held several messages and released them together, by the times of all messages.
 //!
 //! Input: the causes of a part of a message's way. Output: the same, in which the time until the gate permitted the message is
-//! ascribed to the gate, as far as the message was with no thread or in the queue discipline of the gates.
+//! ascribed to the gate, as far as the message was with no thread or in the queue discipline of the gates. Of the rest, the time
+//! until messages were released together is ascribed to the hold, as far as the message was with no thread.
 
 use crate::why::course::Piece;
 use crate::why::share::{Circumstances, Key, Share};
@@ -14,13 +16,25 @@ use tailbound_model::Metric;
 /// Name of the queue discipline of the gates, with which its names in reports begin.
 const TAPRIO: &str = "taprio";
 
-/// The causes of one time span on the way of a message, as in [`shares`], with its wait for a gate.
+/// What kept a message, and until when, ns.
+#[derive(Clone, Copy)]
+enum Kept {
+    /// The gate of the end with this name.
+    ByGate(&'static str, i64),
+    /// Something on the way, and the usual time on the way, which is no part of the hold.
+    WithOthers(i64, i64),
+}
+
+/// The causes of one time span on the way of a message, as in [`shares`], with its wait for a gate, and with the time for which it
+/// was held and released together with others.
 pub(crate) fn shares_of(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
-    let found = shares(piece, timeline, known);
-    match until(piece, stamps, known) {
-        Some((sender, permitted_ns)) => found.into_iter().flat_map(|s| split(s, sender, permitted_ns)).collect(),
-        None => found,
-    }
+    let gate = until(piece, stamps, known).map(|(sender, permitted_ns)| Kept::ByGate(sender, permitted_ns));
+    let held = known
+        .threads
+        .held_until_ns(piece.leg, stamps.due_ns)
+        .map(|(until_ns, usual_ns)| Kept::WithOthers(until_ns, usual_ns));
+    let parts = |shares: Vec<Share>, kept: Kept| shares.into_iter().flat_map(|share| split(share, kept)).collect();
+    gate.into_iter().chain(held).fold(shares(piece, timeline, known), parts)
 }
 
 /// The end that sent the message on this leg, and the time until which its gate kept the message.
@@ -35,16 +49,23 @@ fn until(piece: &Piece, stamps: &Stamps, known: &Circumstances) -> Option<(&'sta
     Some((sender, gate.permitted_ns(begun_ns)))
 }
 
-/// Divides a share at the time from which the gate permitted the message.
-fn split(share: Share, sender: &'static str, permitted_ns: i64) -> Vec<Share> {
+/// Divides a share at the time until which the message was kept.
+fn split(share: Share, kept: Kept) -> Vec<Share> {
     let by = share.key.by.as_ref().map(|by| by.name.as_str());
-    let is_waiting = match share.key.cause {
-        CauseWord::Network => true,
-        CauseWord::QueueDiscipline => by.is_some_and(|name| name.starts_with(TAPRIO)),
+    let is_waiting = match (share.key.cause, kept) {
+        (CauseWord::Network, _) => true,
+        (CauseWord::QueueDiscipline, Kept::ByGate(..)) => by.is_some_and(|name| name.starts_with(TAPRIO)),
         _ => false,
     };
+    let (cause, end, until_ns) = match kept {
+        Kept::ByGate(sender, permitted_ns) => (CauseWord::Gate, sender, permitted_ns),
+        Kept::WithOthers(until_ns, usual_ns) => {
+            // If the message was with no thread for the usual time, something else delayed it.
+            (CauseWord::HoldAndRelease, share.key.end, until_ns.min(share.to_ns.saturating_sub(usual_ns)))
+        }
+    };
     let ns = share.to_ns - share.from_ns;
-    let kept_ns = permitted_ns.min(share.to_ns) - share.from_ns;
+    let kept_ns = until_ns.min(share.to_ns) - share.from_ns;
     if !is_waiting || kept_ns <= 0 {
         return vec![share];
     }
@@ -52,13 +73,13 @@ fn split(share: Share, sender: &'static str, permitted_ns: i64) -> Vec<Share> {
     // Of a bound, it is not known which part of the time it was.
     let at_least = |others_ns: i64| (share.low_ns - others_ns).max(0);
     let bounded = |low_ns: i64, evidence: Evidence| if low_ns > 0 { evidence } else { Evidence::AtMost };
-    let (gate_low_ns, rest_low_ns) = (at_least(rest_ns), at_least(kept_ns));
-    let gate = Share {
-        key: Key { cause: CauseWord::Gate, leg: share.key.leg, end: sender, cpu: None, thread: None, by: None },
+    let (kept_low_ns, rest_low_ns) = (at_least(rest_ns), at_least(kept_ns));
+    let kept = Share {
+        key: Key { cause, leg: share.key.leg, end, cpu: None, thread: None, by: None },
         to_ns: share.from_ns + kept_ns,
-        low_ns: gate_low_ns,
+        low_ns: kept_low_ns,
         high_ns: kept_ns.min(share.high_ns),
-        evidence: bounded(gate_low_ns, share.evidence.max(Evidence::Inferred)),
+        evidence: bounded(kept_low_ns, share.evidence.max(Evidence::Inferred)),
         from_ns: share.from_ns,
     };
     let rest = Share {
@@ -68,7 +89,7 @@ fn split(share: Share, sender: &'static str, permitted_ns: i64) -> Vec<Share> {
         evidence: bounded(rest_low_ns, share.evidence),
         ..share
     };
-    if rest_ns > 0 { vec![gate, rest] } else { vec![gate] }
+    if rest_ns > 0 { vec![kept, rest] } else { vec![kept] }
 }
 
 #[cfg(test)]
@@ -85,7 +106,7 @@ mod tests {
     #[test]
     fn only_the_time_until_the_gate_permits_the_message_is_its_wait() {
         let parts = |share: Share, permitted_ns| -> Vec<(CauseWord, &str, i64, i64, Evidence)> {
-            let parts = split(share, "ping", permitted_ns).into_iter();
+            let parts = split(share, Kept::ByGate("ping", permitted_ns)).into_iter();
             parts.map(|s| (s.key.cause, s.key.end, s.from_ns, s.low_ns, s.evidence)).collect()
         };
         let network = || share(CauseWord::Network, None);
@@ -104,5 +125,24 @@ mod tests {
         assert_eq!(parts(bound(0), 600), both);
         // At least 600 of 800 ns, of which the last 300 are after the gate.
         assert_eq!(parts(bound(600), 600), [gate(300), (CauseWord::Network, "pong", 600, 100, Evidence::Seen)]);
+    }
+
+    #[test]
+    fn only_a_message_that_no_thread_had_was_held_with_others() {
+        let parts = |cause, by, until_ns| -> Vec<(CauseWord, &str, i64, i64)> {
+            let parts = split(share(cause, by), Kept::WithOthers(until_ns, 30)).into_iter();
+            parts.map(|s| (s.key.cause, s.key.end, s.from_ns, s.low_ns)).collect()
+        };
+        let held = [(CauseWord::HoldAndRelease, "pong", 100, 700), (CauseWord::Network, "pong", 800, 100)];
+        assert_eq!(parts(CauseWord::Network, None, 800), held);
+        // The usual 30 ns on the way remain.
+        assert_eq!(parts(CauseWord::Network, None, 2_000)[0].3, 770);
+        let usual = Share { to_ns: 130, low_ns: 30, high_ns: 30, ..share(CauseWord::Network, None) };
+        assert_eq!(split(usual, Kept::WithOthers(2_000, 30)).len(), 1);
+        let seen =
+            [(CauseWord::QueueDiscipline, Some("taprio of eth0")), (CauseWord::Softirq, None), (CauseWord::Gate, None)];
+        for (cause, by) in seen {
+            assert_eq!(parts(cause, by, 800), [(cause, "pong", 100, 800)], "a cause that is known is kept");
+        }
     }
 }

@@ -46,6 +46,7 @@ pub use of_trial::{TrialCauses, causes_of_trial};
 pub use other_clock::Machine;
 
 use crate::clocks::Clocks;
+use crate::held;
 use crate::parallel;
 use crate::pass_error::PassError;
 use crate::why::conduct::Conduct;
@@ -60,7 +61,9 @@ use crate::why::stamps::{Read, Stamps, Wanted};
 use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport};
+use tailbound_document::{
+    HeldReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport,
+};
 use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockBounds, Incident, Misses};
@@ -127,6 +130,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
         sums::add(condition, &trials, &explained, plan.report.miss_window());
         condition.without_cause = remaining::without(condition, &trials, &explained);
         condition.recordings = recordings::recordings(&trials);
+        condition.hold_and_release = hold_and_release(record, &trials);
         // Sums are over the trials of the figures; the worst incidents are also those of older trials.
         let older = facts
             .iter()
@@ -143,6 +147,13 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
         condition.incidents = incidents;
     }
     report.conditions = conditions;
+}
+
+/// The messages of these trials that were held on their way and released together.
+fn hold_and_release(record: &Record, trials: &[&TrialFacts]) -> Vec<HeldReport> {
+    let slot_0_ns = |id| record.manifest.trials.iter().find(|t| t.id == id).and_then(|t| t.t0_ns).unwrap_or(0);
+    let held: Vec<_> = trials.iter().map(|t| (t.trial, slot_0_ns(t.trial), &t.conduct.held)).collect();
+    held::report(&held)
 }
 
 /// True if an incident contains the message at which the run ended (`--until`).
@@ -197,6 +208,7 @@ fn facts_of(
     let recorded = seen.as_deref().unwrap_or_default();
     let guests = Guest::of(&record.manifest, trial, &pong, recorded);
     let mut conduct = Conduct::of(&record.manifest, trial, spec);
+    conduct.held = spec.map(|spec| held::of(record, trial, spec)).transpose()?.unwrap_or_default();
     conduct.handled = executor.filter(|_| wanted.calls).map(|spec| {
         let is_one_thread = spec.arrangement.is_some_and(|a| a.executors == 1);
         Handled::of(is_one_thread, std::mem::take(&mut read.calls))

@@ -8,7 +8,7 @@ use crate::why::other_clock::{Machine, Pong, kernel_id};
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, CausedBy, Thread, ThreadReport};
 use tailbound_gates::Gate;
-use tailbound_model::{CpuList, Policy, SwitchKind, Switches, Task};
+use tailbound_model::{CpuList, Metric, Policy, SwitchKind, Switches, Task};
 
 /// Names of Tailbound's processes begin with one of these: the program itself, and the processes that it names.
 const OWN_NAMES: [&str; 2] = ["tailbound", "tb-"];
@@ -80,6 +80,12 @@ impl<'a> Threads<'a> {
     /// The gate of the class of the messages that this end sends, if it has one.
     pub fn gate(&self, end: &str) -> Option<&Gate> {
         self.conduct.gates.get(end)
+    }
+
+    /// If something held a message on this leg and released it together with others: the time until which it was held (monotonic
+    /// ns), and the usual time on the way, ns.
+    pub fn held_until_ns(&self, leg: Metric, due_ns: i64) -> Option<(i64, i64)> {
+        self.conduct.held.until_ns(leg, due_ns)
     }
 
     /// What executors handled, if they receive the messages.

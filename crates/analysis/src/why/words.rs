@@ -193,6 +193,11 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::Network => {
             format!("no thread of an end had the message (towards the {} end)", entry.end.as_deref().unwrap_or("other"))
         }
+        CauseWord::HoldAndRelease => format!(
+            "something on the way towards the {} end held the message and released it together with others (no thread of an end had \
+             it)",
+            entry.end.as_deref().unwrap_or("other")
+        ),
         CauseWord::DriverCall => format!("{who} slept in the driver's call to send"),
     }
 }

@@ -156,6 +156,9 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::Network => {
             format!("on the way to the {} end, where no thread of an end had the message", towards())
         }
+        CauseWord::HoldAndRelease => {
+            format!("held on the way to the {} end and released together with others", towards())
+        }
         CauseWord::DriverCall => format!("asleep in the driver's call to send{end}"),
     }
 }

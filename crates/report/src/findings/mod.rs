@@ -5,6 +5,7 @@ mod delivery;
 mod finding;
 mod flow;
 mod growth;
+mod held;
 mod host_settings;
 mod instead;
 mod latency;
@@ -41,6 +42,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     all.extend(side_by_side::findings(report));
     all.extend(tools::findings(report));
     all.extend(causes::findings(report));
+    all.extend(held::findings(report));
     all.extend(limits::cautions(report));
     all.extend(more_messages::hints(report));
     // A broken promise of the QoS comes first, even before reasons not to trust other trials.

@@ -17,6 +17,7 @@ mod flow_axis;
 mod frame;
 mod gates;
 mod guests;
+mod held;
 mod host_settings;
 mod launch;
 mod loads;
@@ -85,6 +86,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         launch::section(report),
         stages::section(report),
         clock_history::section(report),
+        held::section(report),
         loops::section(report),
         patterns::section(report),
         bins::section(report),
@@ -148,6 +150,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ("launch", "Launch times"),
         ("stages", "Stages"),
         ("clock", "Clock"),
+        ("held", "Held"),
         ("patterns", "Patterns"),
         ("bins", "Bins"),
         ("conditions", "Conditions"),
@@ -176,6 +179,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         "launch" => launch::is_there(report),
         "stages" => stages::is_there(report),
         "clock" => clock_history::is_there(report),
+        "held" => held::is_there(report),
         "loop" => loops::is_there(report),
         "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
         "chosen" => range::is_there(report),

@@ -106,6 +106,7 @@ impl Kind {
             Some(CauseWord::OwnWork | CauseWord::Frequency) => Kind::Work,
             Some(
                 CauseWord::Network
+                | CauseWord::HoldAndRelease
                 | CauseWord::QueueDiscipline
                 | CauseWord::Gate
                 | CauseWord::DeviceQueue

@@ -9,6 +9,7 @@ pub(crate) mod flow_axis;
 pub(crate) mod gates;
 pub(crate) mod grid;
 pub(crate) mod growth;
+pub(crate) mod held;
 pub(crate) mod launch;
 pub(crate) mod legs;
 pub(crate) mod loads;

@@ -119,6 +119,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::MachineGap => "the times in which a CPU may have stood still".to_owned(),
         CauseWord::OwnWork => "the run time of the measured program".to_owned(),
         CauseWord::Network => "the time in which no thread of an end had the message".to_owned(),
+        CauseWord::HoldAndRelease => "the holds on the way, after which messages arrived together".to_owned(),
         CauseWord::DriverCall => "the sleep in the driver's call to send".to_owned(),
     };
     what + &of.end.as_ref().map_or(String::new(), |end| format!(" ({end} end)"))

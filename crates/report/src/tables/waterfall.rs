@@ -115,6 +115,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::MachineGap => format!("{cpu} may have stood still"),
         CauseWord::OwnWork => format!("ran on {cpu}"),
         CauseWord::Network => "with no thread".to_owned(),
+        CauseWord::HoldAndRelease => "held with others".to_owned(),
         CauseWord::DriverCall => "slept in the call".to_owned(),
     };
     match span.evidence {

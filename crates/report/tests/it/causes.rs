@@ -6,17 +6,17 @@ use tailbound_model::*;
 use tailbound_record::*;
 use tailbound_report::*;
 
-const PERIOD: i64 = 10_000_000;
-const SLOTS: u64 = 100;
+pub const PERIOD: i64 = 10_000_000;
+pub const SLOTS: u64 = 100;
 /// Number of the slot whose message is late.
 const LATE: u64 = 50;
 /// Legs of an ordinary message, ns: way out, turnaround, way back.
-const USUAL: [i64; 3] = [10_000, 5_000, 80_000];
+pub const USUAL: [i64; 3] = [10_000, 5_000, 80_000];
 /// Time for which the thread had had its CPU when it took an answer, ns.
 const RAN: i64 = 15_000;
 /// Thread ids: the thread of the ping end that takes answers, and a thread that does not belong to an end.
 const TAKER: i32 = 4_001;
-const OTHER: i32 = 30;
+pub const OTHER: i32 = 30;
 
 /// What a test gives: the legs of the late message and the recorded events.
 struct Seen {
@@ -34,7 +34,7 @@ fn legs_of(seq: u64, late: [i64; 3]) -> [i64; 3] {
 }
 
 /// Events of a record in which whole CPUs could be watched.
-fn watched(events: Vec<SwitchEvent>) -> Switches {
+pub fn watched(events: Vec<SwitchEvent>) -> Switches {
     Switches {
         ends: vec!["ping".into(), "pong".into()],
         scope: SwitchScope::Cpus(CpuList([0, 1].into())),
@@ -55,7 +55,7 @@ fn switch(at_ns: i64, out: i32, into: i32) -> SwitchEvent {
 
 /// Events of the receipt of an answer: an interrupt wakes the taker while the thread `by` has the CPU, the taker waits
 /// for `wait_ns`, and then runs until it has the answer.
-fn receipt(received_ns: i64, wait_ns: i64, by: i32) -> [SwitchEvent; 4] {
+pub fn receipt(received_ns: i64, wait_ns: i64, by: i32) -> [SwitchEvent; 4] {
     let (ran, woken) = (received_ns - RAN, received_ns - RAN - wait_ns);
     [
         switch(woken - 2_000, 0, by),
@@ -72,7 +72,7 @@ fn report(Seen { late, events }: Seen) -> Report {
     })
 }
 
-fn report_of(events: Switches, change: impl FnOnce(&mut [SenderRow], &mut Vec<EchoRow>)) -> Report {
+pub fn report_of(events: Switches, change: impl FnOnce(&mut [SenderRow], &mut Vec<EchoRow>)) -> Report {
     let (mut slots, mut echoes): (Vec<_>, Vec<_>) = (0..SLOTS).map(|k| slot(k, PERIOD, 1_000, USUAL)).unzip();
     change(&mut slots, &mut echoes);
     let trial = GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None };
