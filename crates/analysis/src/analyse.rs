@@ -394,6 +394,7 @@ fn report(
         launch: None,
         stages: Vec::new(),
         hold_and_release: Vec::new(),
+        movements: Vec::new(),
         losses: Vec::new(),
         misses: None,
         flow: None,

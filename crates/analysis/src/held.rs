@@ -1,11 +1,12 @@
 //! Finds the messages of a trial that were held on their way and released together.
 //!
 //! Input: the samples of a trial with a period, and the gates of its ends. Output: the bursts of each direction, also if the ends
-//! have different clocks.
+//! have different clocks. With the same samples, it collects the medians that show slow movements.
 
 use crate::clocks::has_one_clock;
 use crate::gates;
-use tailbound_document::{HeldBurstReport, HeldReport};
+use crate::movement::Spans;
+use tailbound_document::{HeldBurstReport, HeldReport, MovementReport};
 use tailbound_gates::Gate;
 use tailbound_model::{Measure, Metric, NO_TIME, TrialSpec, counter_of};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
@@ -19,6 +20,8 @@ const LISTED: usize = 20;
 pub(crate) struct Held {
     pub out: HeldBursts,
     pub back: HeldBursts,
+    /// What moved the times on the ways slowly, if that is clear.
+    pub movement: Option<MovementReport>,
     /// Whether the ends have different clocks.
     other_clock: bool,
 }
@@ -39,8 +42,8 @@ impl Held {
     }
 }
 
-/// The bursts of a trial; none if its messages have no period. Messages of the warm-up are left out.
-pub(crate) fn of(record: &Record, trial: usize, spec: &TrialSpec) -> Result<Held, RecordError> {
+/// The bursts of a trial with this number of slots; none if its messages have no period. Messages of the warm-up are left out.
+pub(crate) fn of(record: &Record, trial: usize, spec: &TrialSpec, slots: u64) -> Result<Held, RecordError> {
     let period = spec.rate.period().filter(|_| matches!(spec.measure, Measure::PingPong(_)));
     let Some(period) = period else { return Ok(Held::default()) };
     let gates = gates::of_trial(record, trial, spec);
@@ -48,11 +51,14 @@ pub(crate) fn of(record: &Record, trial: usize, spec: &TrialSpec) -> Result<Held
     let mut ways =
         [(true, gate("ping")), (false, gate("pong"))].map(|(out, gate)| (out, gate, HeldSearch::new(period.0)));
     let columns = Columns::of(&[Metric::SendLateness, Metric::Out, Metric::Back]).with_echo_begin().with_seq();
+    let mut spans = Spans::new(slots);
     record.scan(trial, &columns, &mut |batch| {
+        spans.add(batch);
         ways.iter_mut().for_each(|(out, gate, search)| add(search, batch, *out, *gate));
     })?;
     let [out, back] = ways.map(|(_, _, search)| search.finish());
-    Ok(Held { out, back, other_clock: !has_one_clock(record, trial) })
+    let one_clock = has_one_clock(record, trial);
+    Ok(Held { out, back, movement: spans.finish(trial, one_clock), other_clock: !one_clock })
 }
 
 /// Adds the messages of one direction. A message that its gate keeps counts as sent when the gate permits it.

@@ -22,6 +22,7 @@ mod held;
 mod launch;
 mod main_wait;
 mod metrics;
+mod movement;
 mod names;
 mod node_words;
 mod nodes;

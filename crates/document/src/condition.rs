@@ -8,6 +8,7 @@ use crate::incident::{CauseShare, IncidentReport, IncidentTotals, LateLimit, Los
 use crate::launch::LaunchReport;
 use crate::message::Message;
 use crate::metric::{LegRange, MetricReport};
+use crate::movement::MovementReport;
 use crate::path_proof::PathProofReport;
 use crate::range::{AboveReport, ChosenReport};
 use crate::recording::RecordingReport;
@@ -180,6 +181,9 @@ pub struct ConditionReport {
     /// Messages that were held on their way and released together, for each direction with at least one burst.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hold_and_release: Vec<HeldReport>,
+    /// Slow movements of the times on the ways that are understood, at most one for each trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub movements: Vec<MovementReport>,
     /// Where messages were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<LossReport>,

@@ -47,6 +47,7 @@
 //!   [`SteadySearch`]: the parts of a trial in which both clocks were steady.
 //! * [`IncidentFinder`], [`LateRule`], [`Misses`]: late and lost messages that overlap in time, and runs of them.
 //! * [`HeldSearch`]: messages that were held on their way and released together.
+//! * [`movement`]: whether a phase that sweeps through a gate cycle or a wrong clock moved the times on both ways.
 //! * [`BlockMedians`], [`WarmUp`]: detection of a warm-up.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and the meaning of the maximum.
 
@@ -65,6 +66,7 @@ mod misses;
 mod moments;
 mod proportion;
 mod quantile;
+mod ramps;
 mod rank_picker;
 mod reference;
 mod split_mix;
@@ -87,6 +89,7 @@ pub use misses::Misses;
 pub use moments::{Moments, rule_of_three};
 pub use proportion::{share_difference, share_interval};
 pub use quantile::{Quantile, QuantileError};
+pub use ramps::{Movement, WaySpan, movement};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};
 pub use split_mix::SplitMix64;
 pub use steady_parts::{ClockChange, ClockMessage, ClockReading, SteadyParts, SteadySearch};

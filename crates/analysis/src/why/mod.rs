@@ -131,6 +131,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
         condition.without_cause = remaining::without(condition, &trials, &explained);
         condition.recordings = recordings::recordings(&trials);
         condition.hold_and_release = hold_and_release(record, &trials);
+        condition.movements = trials.iter().filter_map(|t| t.conduct.held.movement.clone()).collect();
         // Sums are over the trials of the figures; the worst incidents are also those of older trials.
         let older = facts
             .iter()
@@ -207,8 +208,9 @@ fn facts_of(
     };
     let recorded = seen.as_deref().unwrap_or_default();
     let guests = Guest::of(&record.manifest, trial, &pong, recorded);
+    let slots = found.as_ref().map_or(0, |found| found.slots);
     let mut conduct = Conduct::of(&record.manifest, trial, spec);
-    conduct.held = spec.map(|spec| held::of(record, trial, spec)).transpose()?.unwrap_or_default();
+    conduct.held = spec.map(|spec| held::of(record, trial, spec, slots)).transpose()?.unwrap_or_default();
     conduct.handled = executor.filter(|_| wanted.calls).map(|spec| {
         let is_one_thread = spec.arrangement.is_some_and(|a| a.executors == 1);
         Handled::of(is_one_thread, std::mem::take(&mut read.calls))

@@ -13,6 +13,7 @@ mod limits;
 mod loads;
 mod losses;
 mod more_messages;
+mod movement;
 mod path_proof;
 mod patterns;
 mod quantile_words;
@@ -43,6 +44,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     all.extend(tools::findings(report));
     all.extend(causes::findings(report));
     all.extend(held::findings(report));
+    all.extend(movement::findings(report));
     all.extend(limits::cautions(report));
     all.extend(more_messages::hints(report));
     // A broken promise of the QoS comes first, even before reasons not to trust other trials.

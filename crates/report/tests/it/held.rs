@@ -1,5 +1,5 @@
 //! Tests of messages that were held on their way and released together: what a report says about planted bursts, also if the ends
-//! have different clocks, and what the ledger calls them.
+//! have different clocks, and what the ledger calls them. Tests of slow movements of the times on the ways.
 
 use crate::causes::{OTHER, PERIOD, SLOTS, USUAL, receipt, report_of, watched};
 use crate::support::{Given, GivenTrial, slot, write};
@@ -135,4 +135,69 @@ fn a_seen_cause_is_not_replaced_by_a_hold() {
     assert!(entries.iter().map(|e| e.ns_low).sum::<i64>() * 10 < excess_ns, "{entries:?}");
     // The burst itself is in the report.
     assert_eq!(report.conditions[0].hold_and_release[0].messages, 7);
+}
+
+/// The movements of a trial of 4,800 messages, whose legs come from `legs`, ns. The clock of the pong is ahead of the clock of the
+/// ping by `ahead_ns`, if it has its own.
+fn moved(legs: impl Fn(u64) -> [i64; 3], ahead_ns: Option<fn(i64) -> i64>) -> Report {
+    let (slots, mut echoes): (Vec<_>, Vec<_>) = (0..4_800).map(|k| slot(k, PERIOD, 1_000, legs(k))).unzip();
+    let ahead = ahead_ns.unwrap_or(|_| 0);
+    for echo in &mut echoes {
+        let by = ahead(echo.in_ns);
+        [&mut echo.in_ns, &mut echo.begin_ns, &mut echo.end_ns].into_iter().for_each(|ns| *ns += by);
+    }
+    let trial = GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None };
+    let given = Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials: vec![trial] };
+    let folder = tempfile::tempdir().unwrap();
+    let clock = |manifest: &mut Manifest| {
+        let pong = manifest.trials[0].ends.get_mut("pong").unwrap();
+        if ahead_ns.is_some() {
+            (pong.host, pong.clock) = ("bench-2".into(), "another boot".into());
+        }
+    };
+    analyse(&write(&folder.path().join("record"), &[given], clock)).unwrap()
+}
+
+/// Legs with a jitter of up to 2 us.
+fn jittered(k: u64) -> [i64; 3] {
+    let jitter = |n: u64| ((k * 7_919 + n * 104_729) % 2_003) as i64;
+    [USUAL[0] + jitter(1), USUAL[1], USUAL[2] + jitter(2)]
+}
+
+#[test]
+fn a_phase_sweep_and_a_clock_error_are_told_apart() {
+    // A gate that is open for 101 of 503 us; the phase moves by 0.4 us for each message of 10 ms: 40 ppm.
+    let wait_ns = |k: u64| match (k as i64 * 400).rem_euclid(503_000) {
+        phase_ns if phase_ns < 101_000 => 0,
+        phase_ns => 503_000 - phase_ns,
+    };
+    let swept = |k| {
+        let [out, turnaround, back] = jittered(k);
+        [out + wait_ns(k), turnaround, back]
+    };
+    let sweep = moved(swept, None);
+    let [MovementReport { trial: 0, kind: MovementKind::PhaseSweep { leg, ppm, worst_wait_ns, ramps } }] =
+        &sweep.conditions[0].movements[..]
+    else {
+        panic!("{:?}", sweep.conditions[0].movements)
+    };
+    assert_eq!((leg.as_str(), *ramps), ("out", 4));
+    assert!((*ppm + 40.0).abs() < 1.0 && (worst_wait_ns - 402_000).abs() < 12_000, "{ppm} {worst_wait_ns}");
+    // The clock of the pong swings by 60 us in 12 s.
+    let swing = |ns: i64| 5_000_000_000 + (60e3 * ((ns as f64) / 12e9 * std::f64::consts::TAU).sin()) as i64;
+    let hunting = moved(jittered, Some(swing));
+    let [MovementReport { kind: MovementKind::ClockError { moved_ns, sum_moved_ns, .. }, .. }] =
+        &hunting.conditions[0].movements[..]
+    else {
+        panic!("{:?}", hunting.conditions[0].movements)
+    };
+    assert!((90_000..140_000).contains(moved_ns) && *sum_moved_ns < 5_000, "{moved_ns} {sum_moved_ns}");
+    for quiet in [moved(jittered, None), moved(jittered, Some(|ns| 5_000_000_000 + ns / 50_000))] {
+        assert_eq!(quiet.conditions[0].movements, []);
+    }
+    let texts = [&sweep, &hunting].map(|report| {
+        let found = report.findings.iter().find(|f| ["phase_sweep", "clock_error"].contains(&f.code.as_str()));
+        found.unwrap().text.replace(['\u{202f}', '\u{a0}', '\u{2009}'], " ")
+    });
+    insta::assert_snapshot!(texts.join("\n"));
 }
