@@ -100,7 +100,10 @@ impl HeldBursts {
 #[derive(Debug)]
 struct Run {
     first: Passage,
+    /// The last message that was sent in its time.
     last: Passage,
+    /// Last receipt, also of a message that was not sent in its time, ns.
+    received_ns: i64,
     /// Ways of the first messages, as long as the run is shorter than a burst, ns.
     ways_ns: Vec<i64>,
     /// Usual time on the way, once the run is long enough for a burst and enough messages came before.
@@ -111,8 +114,29 @@ struct Run {
 
 impl Run {
     fn of(first: Passage) -> Run {
-        Run { first, last: first, ways_ns: vec![first.way_ns()], usual_ns: None, last_held: first, held: 1 }
+        let received_ns = first.received_ns;
+        Run {
+            first,
+            last: first,
+            received_ns,
+            ways_ns: vec![first.way_ns()],
+            usual_ns: None,
+            last_held: first,
+            held: 1,
+        }
     }
+
+    /// Whether the message was received together with the last one.
+    fn is_together(&self, next: &Passage, period_ns: i64) -> bool {
+        (0..=period_ns / TOGETHER).contains(&next.received_ns.saturating_sub(self.received_ns))
+    }
+}
+
+/// Whether `next` was sent as long after `last` as it was due after it.
+fn is_in_time(last: &Passage, next: &Passage, period_ns: i64) -> bool {
+    let slots = i64::try_from(next.slot.saturating_sub(last.slot)).unwrap_or(i64::MAX);
+    let apart_ns = next.sent_ns.saturating_sub(last.sent_ns);
+    apart_ns.saturating_sub(period_ns.saturating_mul(slots)).saturating_abs() <= period_ns / IN_TIME
 }
 
 /// Searches a periodic stream for messages that were held and released together. The memory does not grow with the number of
@@ -133,9 +157,11 @@ impl HeldSearch {
 
     /// Adds the next message that was received, in the order of the slots.
     pub fn add(&mut self, message: Passage) {
-        match self.run.as_ref().is_some_and(|run| self.continues(&run.last, &message)) {
-            true => self.extend(message),
-            false => {
+        match self.run.as_mut().filter(|run| run.is_together(&message, self.period_ns)) {
+            Some(run) if is_in_time(&run.last, &message, self.period_ns) => self.extend(message),
+            // The sender sent it out of its time, which says nothing about the hold.
+            Some(run) if run.first != run.last => run.received_ns = message.received_ns,
+            _ => {
                 self.end();
                 self.run = Some(Run::of(message));
             }
@@ -150,18 +176,9 @@ impl HeldSearch {
         self.found
     }
 
-    /// Whether `next` was sent in its time after `last`, and received together with it.
-    fn continues(&self, last: &Passage, next: &Passage) -> bool {
-        let slots = i64::try_from(next.slot.saturating_sub(last.slot)).unwrap_or(i64::MAX);
-        let apart_ns = next.sent_ns.saturating_sub(last.sent_ns);
-        let in_time = apart_ns.saturating_sub(self.period_ns.saturating_mul(slots)).saturating_abs();
-        let received_ns = next.received_ns.saturating_sub(last.received_ns);
-        in_time <= self.period_ns / IN_TIME && (0..=self.period_ns / TOGETHER).contains(&received_ns)
-    }
-
     fn extend(&mut self, message: Passage) {
         let Some(mut run) = self.run.take() else { return };
-        run.last = message;
+        (run.last, run.received_ns) = (message, message.received_ns);
         match run.usual_ns {
             Some(usual_ns) => self.hold(&mut run, usual_ns, message),
             None if (run.ways_ns.len() as u64) < LEAST => run.ways_ns.push(message.way_ns()),
@@ -323,6 +340,13 @@ mod tests {
         assert!(burst.received_within_ns() < US, "{}", burst.received_within_ns());
         let with_loss = found(stream(300, |slot| (slot != 102).then(|| (0, way(slot)))));
         assert_eq!((with_loss.bursts, with_loss.messages), (1, 5));
+        // A message that is sent late within the hold does not count, and does not end it; nor does one at its begin.
+        for late in [100, 103] {
+            let late_ns = |slot| if slot == late { 400 * US } else { 0 };
+            let with_late =
+                found(stream(300, |slot| Some((late_ns(slot), way(slot) - late_ns(slot).min(way(slot) - 90 * US)))));
+            assert_eq!((with_late.bursts, with_late.messages), (1, 5), "{late}");
+        }
     }
 
     /// Test: late messages that nothing held together.
