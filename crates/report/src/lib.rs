@@ -40,7 +40,8 @@ pub use picture::{Figure, render_svg};
 #[cfg(feature = "png")]
 pub use picture::{PngError, render_png};
 pub use tailbound_analysis::{
-    CompareError, CompareOptions, RecoveredGate, RecoveredGates, judge_budget, recover_gates,
+    CompareError, CompareOptions, LeadAdvice, NoLead, RecoveredGate, RecoveredGates, judge_budget, lead_times,
+    recover_gates,
 };
 pub use tailbound_document::*;
 pub use terminal::render_terminal;

@@ -1,8 +1,11 @@
 //! Flags of `tailbound gates`, the commands about gate schedules.
 
 use clap::{Args, Subcommand, ValueEnum};
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use tailbound_gates::{Rule, Speed};
+use tailbound_stats::Quantile;
 
 #[derive(Debug, Subcommand)]
 pub enum GatesSub {
@@ -12,7 +15,48 @@ pub enum GatesSub {
     Check(GatesCheck),
     /// Recover the gate schedule on the way of the messages of a record, also of a bridge that nobody can ask
     Recover(GatesRecover),
+    /// Advise how early messages must be due, so that a stated share of them reaches the kernel in time
+    Advise(GatesAdvise),
 }
+
+#[derive(Debug, Args)]
+pub struct GatesAdvise {
+    /// Directory of the record. Its conditions with a rate show how long wake-ups and send calls take
+    pub record: PathBuf,
+    /// Largest share of messages that may be late, for example `1e-3`: from 1e-9 to 0.1
+    #[arg(long, value_name = "SHARE", default_value = "1e-3")]
+    pub miss_rate: MissRate,
+    /// Output format of the advice
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: GatesFormat,
+}
+
+/// A share of messages that may be late, as the quantile that is at most as late as the limit.
+#[derive(Debug, Clone, Copy)]
+pub struct MissRate(pub Quantile);
+
+impl FromStr for MissRate {
+    type Err = MissRateError;
+
+    fn from_str(text: &str) -> Result<MissRate, MissRateError> {
+        let share: f64 = text.parse().map_err(|_| MissRateError)?;
+        let parts = (1e15 * (1.0 - share)).round();
+        let quantile = (1e-9..=0.1).contains(&share).then(|| Quantile::from_parts(parts as u64));
+        quantile.and_then(Result::ok).map(MissRate).ok_or(MissRateError)
+    }
+}
+
+/// Error: the text is no share of messages.
+#[derive(Debug)]
+pub struct MissRateError;
+
+impl fmt::Display for MissRateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a miss rate is a number from 1e-9 to 0.1, for example 1e-3 for one message in 1,000")
+    }
+}
+
+impl std::error::Error for MissRateError {}
 
 #[derive(Debug, Args)]
 pub struct GatesRecover {

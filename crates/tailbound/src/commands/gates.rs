@@ -1,5 +1,6 @@
 //! Runs `tailbound gates`: predicts how long frames wait for the gates of a schedule.
 
+mod advise;
 mod recover;
 
 use super::run;
@@ -18,6 +19,7 @@ pub fn gates(command: &GatesSub) -> CommandResult {
     match command {
         GatesSub::Predict(args) => predict_waits(args),
         GatesSub::Check(args) => check_study(args),
+        GatesSub::Advise(args) => advise::advise(args),
         GatesSub::Recover(args) => recover::recover(args),
     }
 }

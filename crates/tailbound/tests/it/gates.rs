@@ -222,3 +222,47 @@ fn a_record_without_a_schedule_is_an_error_with_its_reason() {
     ];
     insta::assert_snapshot!(all.join("\n"));
 }
+
+/// Test: 2,000 messages say how early messages must be due for a miss rate of 10 %, and are too few for 0.1 %.
+#[test]
+fn a_lead_time_is_advised_from_the_messages_of_a_record() {
+    let bench = Bench::new();
+    let study = bench.study(
+        "measure: { ping-pong: { slots: 2000, warm_up: 50 } }\nrate: 1 kHz\ndriver: udp\npath: loopback\nplace: process\n\
+         attribution: off\n",
+    );
+    succeeded(&bench.tailbound().arg("run").arg(study).arg("--out").arg(bench.path("record")).output().unwrap());
+    let advise = |arguments: &[&str]| said_by(&bench, &[&["advise", "record"], arguments].concat());
+    let printed = |arguments: &str| -> Value {
+        let output = bench.tailbound().args(arguments.split_whitespace()).output().unwrap();
+        succeeded(&output);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let advice = printed("gates advise record --miss-rate 0.1 --format json");
+    let of = &advice["conditions"][0];
+    assert_eq!((&advice["miss_rate"], &of["messages"], &of["quantile"]), (&json!(0.1), &json!(2_000), &json!(0.9)));
+    let report = printed("report record --format json");
+    // The time contains the wake-up and the send call, and is at least the 90th percentile of each.
+    let lead_ns = of["lead_ns"].as_i64().unwrap();
+    let p90 = |metric: &str| {
+        let quantiles = report["conditions"][0][metric]["quantiles"].as_array().unwrap();
+        quantiles.iter().find(|one| one["q"] == 0.9).unwrap()["value_ns"].as_i64().unwrap()
+    };
+    assert!(lead_ns >= p90("send_lateness") && lead_ns >= p90("send_duration"), "{of}");
+    assert_eq!(of["window_ns"].as_i64().unwrap() + of["least_ns"].as_i64().unwrap(), lead_ns);
+    let text = advise(&["--miss-rate", "0.1"]);
+    let stream = text.split("--set stream='").nth(1).and_then(|rest| rest.split('\'').next()).expect(&text).to_owned();
+    assert!(stream.contains("launch: { lead: "), "{text}");
+    // A study accepts the advice.
+    let with_queue = "study: s\nmeasure: { ping-pong: { slots: 10 } }\nrate: 50 Hz\npath: veth\nplace: netns\n\
+                      driver: { udp: { priority: 3 } }\n";
+    fs::write(bench.path("s.yaml"), with_queue).unwrap();
+    let checked = said_by(&bench, &["check", "s.yaml", "--set", &format!("stream={stream}")]);
+    assert!(checked.starts_with("exit 0\n"), "{checked}");
+    let few = advise(&[]);
+    assert!(
+        few.starts_with("exit 7\n") && few.contains("2,000 messages, worth ") && few.contains("3,688 are needed"),
+        "{few}"
+    );
+    insta::assert_snapshot!([advise(&["--miss-rate", "2"]), said_by(&bench, &["advise", "nowhere"])].join("\n"));
+}
