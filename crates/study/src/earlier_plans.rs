@@ -14,6 +14,13 @@ const RENAMED_KEYS: [(&str, &str); 0] = [];
 /// Words of a serialised plan that were renamed since d26457f: key, old word, new word.
 const RENAMED_WORDS: [(&str, &str, &str); 1] = [("attribution", "on", "auto")];
 
+/// Studies that were added after d26457f, which have no fixture.
+const NEWER: [&str; 1] = ["tsn-gates"];
+
+/// Studies that were changed on purpose after d26457f: their old files still give the old plans, and today's files give others.
+/// `vm-bridges` sends bulk streams without pauses, as published, and compares each path with a bridge.
+const CHANGED: [&str; 1] = ["vm-bridges"];
+
 /// Keys of a plan that hold text for readers of the study. The wording may change between releases, so these keys are
 /// not compared.
 const TEXT_FOR_READERS: [&str; 2] = ["source", "question"];
@@ -50,7 +57,7 @@ fn earlier() -> Vec<(&'static str, Value)> {
         let text = std::fs::read_to_string(fixture(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         (name, serde_json::from_str(&text).unwrap())
     };
-    embedded().iter().map(|(name, _)| read(name)).collect()
+    embedded().iter().filter(|(name, _)| !NEWER.contains(name)).map(|(name, _)| read(name)).collect()
 }
 
 #[test]
@@ -63,7 +70,7 @@ fn old_study_files_give_the_plans_of_d26457f() {
 
 #[test]
 fn built_in_studies_give_the_plans_of_d26457f() {
-    for (name, before) in earlier() {
+    for (name, before) in earlier().into_iter().filter(|(name, _)| !CHANGED.contains(name)) {
         let (_, text) = embedded().iter().find(|(n, _)| *n == name).unwrap();
         let (mut today, mut before) = (plan(name, text), with_new_names(before));
         for key in TEXT_FOR_READERS {

@@ -21,6 +21,7 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("kubernetes-subscribers", include_str!("../../../studies/kubernetes-subscribers.yaml")),
         ("vm-latency", include_str!("../../../studies/vm-latency.yaml")),
         ("vm-bridges", include_str!("../../../studies/vm-bridges.yaml")),
+        ("tsn-gates", include_str!("../../../studies/tsn-gates.yaml")),
         ("containers", include_str!("../../../studies/containers.yaml")),
         ("clock", include_str!("../../../studies/clock.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),

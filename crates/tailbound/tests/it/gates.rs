@@ -223,6 +223,16 @@ fn a_record_without_a_schedule_is_an_error_with_its_reason() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
+#[test]
+fn the_built_in_study_of_gates_is_checked_and_predicted() {
+    let bench = Bench::new();
+    let check = without_note_about_tai(&said_by(&bench, &["check", "tsn-gates"]));
+    fs::copy("../../studies/tsn-gates.yaml", bench.path("tsn-gates.yaml")).unwrap();
+    let frame = ["--bytes", "114", "--speed", "1Gbps"];
+    let predict = said_by(&bench, &[&["predict", "tsn-gates.yaml", "--class", "stream"], &frame[..]].concat());
+    insta::assert_snapshot!([check, predict].join("\n"));
+}
+
 /// Test: 2,000 messages say how early messages must be due for a miss rate of 10 %, and are too few for 0.1 %.
 #[test]
 fn a_lead_time_is_advised_from_the_messages_of_a_record() {
