@@ -8,7 +8,8 @@ use crate::sample_faults::SampleFaults;
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    circumstances, clock_history, flow, gates, launch, metrics, names, nodes, over_time, overhead, parallel, passes, path_proof, patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
+    circumstances, clock_history, flow, gates, launch, metrics, names, nodes, over_time, overhead, parallel, passes,
+    path_proof, patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_document::{

@@ -1,7 +1,9 @@
 //! The keys of a study file.
 
 use super::{
-    AttributionKey, ClockKeys, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys, LoadKeys, MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, ShapingKeys, Size, StreamKeys, VlanChoice, Word,
+    AttributionKey, ClockKeys, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys,
+    LoadKeys, MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys,
+    ShapingKeys, Size, StreamKeys, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
