@@ -209,8 +209,9 @@ fn a_card_stamps_each_message_that_it_sends() {
         format!("-netdev hubport,id=card{slot},hubid=7 -device igb,netdev=card{slot},romfile=,addr={slot:x}")
     };
     let guest = Guest::with_kernel(&kernel).with_devices(&qemu, &[card(8), card(10)].join(" "));
-    // At most one message leaves in a cycle: the card has room for one stamp.
-    let study = "study: card\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 10, timeout: 2 s } }\nrate: 37 Hz\n\
+    // The card has room for one stamp, so that the second of two messages that leave together has none: messages are due once in
+    // about three cycles.
+    let study = "study: card\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 10, timeout: 2 s } }\nrate: 19 Hz\n\
                  driver: { udp: { priority: 7, timestamps: hardware } }\nattribution: off\n\
                  path: { existing: { ping: { interface: eth0 }, pong: { interface: eth1 } } }\n\
                  ends:\n  ping: { place: { existing-netns: a }, gates: { by: existing } }\n  pong: { place: { existing-netns: b } }\n";
@@ -230,12 +231,10 @@ fn a_card_stamps_each_message_that_it_sends() {
     let stages = found["conditions"][0]["stages"].as_array().unwrap_or_else(|| panic!("{found:#}\n{console}"));
     println!("{stages:#?}");
     let [ping, pong] = ["ping", "pong"].map(|end| stages.iter().find(|s| s["end"] == end).unwrap());
-    let missing = ["without_queued", "without_sent", "without_card", "without_received", "unused"];
-    assert_eq!(
-        (ping["messages"].as_u64(), missing.map(|key| ping[key].as_u64())),
-        (Some(200), [Some(0); 5]),
-        "{console}"
-    );
+    let missing = ["without_queued", "without_sent", "without_received", "unused"];
+    assert_eq!((ping["messages"].as_u64(), missing.map(|key| ping[key].as_u64())), (Some(200), [Some(0); 4]), "{console}");
+    // A guest that stood still sends two messages together.
+    assert!(ping["without_card"].as_u64().unwrap() <= 4, "{ping:#}\n{console}");
     // Nobody asked the card of the pong to stamp.
     assert_eq!((&pong["without_card"], pong["messages"].as_u64()), (&Value::Null, Some(200)));
     assert!(found["warnings"].to_string().contains("card_stamps"), "{}", found["warnings"]);

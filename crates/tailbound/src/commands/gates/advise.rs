@@ -54,10 +54,16 @@ fn rounded(lead: Nanos) -> Nanos {
     Nanos((lead.0.max(0) + US - 1) / US * US)
 }
 
-/// The stream to use with this lead time; its offset is the one of the record, or 0.
+/// Time before the launch time at which the queue gives a message to the device, if the record has none: the default of studies.
+const USUAL_AHEAD: Nanos = Nanos(300_000);
+
+/// The stream with which messages need this time until they are in the kernel, and are there when the queue may give them to the
+/// device; its offset is the one of the record, or 0.
 fn snippet(advice: &LeadAdvice, lead: Nanos) -> String {
     let offset = advice.stream.map_or(Nanos(0), |stream| stream.offset);
-    format!("stream: {{ offset: {offset}, launch: {{ lead: {} }} }}", rounded(lead))
+    let ahead = advice.stream.and_then(|stream| stream.launch).map_or(USUAL_AHEAD, |launch| launch.ahead);
+    let whole = Nanos(rounded(lead).0 + ahead.0);
+    format!("stream: {{ offset: {offset}, launch: {{ lead: {whole}, ahead: {ahead} }} }}")
 }
 
 /// Due times in the cycle with which the messages of a window wait for nothing and miss it with at most the miss rate, as offsets.
