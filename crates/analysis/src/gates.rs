@@ -94,7 +94,7 @@ impl Table {
     /// Adds the messages of the ping, or the answers of the pong.
     fn add(&mut self, batch: &SlotBatch, by_ping: bool, (gate, departures): (&Gate, &Departures)) {
         for (i, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
-            let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns));
+            let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns), gate.is_by_card());
             self.add_message((sent_ns, received_ns), departure, gate);
         }
     }
@@ -102,8 +102,8 @@ impl Table {
     fn add_message(&mut self, (sent_ns, received_ns): (i64, i64), departure: Departure, gate: &Gate) {
         let Some(wait_ns) = gate.wait_ns(sent_ns) else { return };
         let is_outside = departure.left_ns < gate.permitted_ns(departure.ready_ns);
-        if departure.is_stamped {
-            let late_ns = if is_outside { 0 } else { gate.closed_for_ns(departure.left_ns) };
+        if let Some(stamped_ns) = departure.stamped_ns {
+            let late_ns = if is_outside { 0 } else { gate.closed_for_ns(stamped_ns) };
             let left = self.left.get_or_insert_default();
             left.messages += 1;
             left.late += u64::from(late_ns > 0);
@@ -198,7 +198,7 @@ mod tests {
         let ns = |ms: f64| (ms * MS as f64) as i64;
         for (sent, received) in messages {
             let (ready_ns, left_ns) = (ns(*sent), ns(*received));
-            table.add_message((ready_ns, left_ns), Departure { ready_ns, left_ns, is_stamped: false }, &gate);
+            table.add_message((ready_ns, left_ns), Departure { ready_ns, left_ns, stamped_ns: None }, &gate);
         }
         table.report("ping".into(), "stream".into())
     }

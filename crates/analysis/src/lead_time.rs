@@ -22,9 +22,9 @@ pub struct LeadAdvice {
     pub not_sent: u64,
     /// Equivalent number of independent messages.
     pub effective: u64,
-    /// Shortest time from the due time to the return of the send call, ns.
+    /// Shortest time from the due time to the return of the send call, ns; `i64::MAX` = no message was sent.
     pub least_ns: i64,
-    /// Median of this time, ns.
+    /// Median of this time, ns; `i64::MAX` = half of the messages were not sent.
     pub median_ns: i64,
     /// The time, or the reason why there is none.
     pub lead: Result<Nanos, NoLead>,
@@ -160,8 +160,8 @@ mod tests {
         (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Test: the share of simulated records whose time is exceeded by more than the stated share of messages is at most 2.5 %, for
-    /// independent times and for times that come in runs.
+    /// Test: the share of simulated records whose time is exceeded by more than the stated share of messages is 2.5 %, or as little
+    /// above it as the documentation says, for independent times and for times that come in runs.
     #[test]
     fn the_time_keeps_the_share_of_misses() {
         const RECORDS: u64 = 1_000;

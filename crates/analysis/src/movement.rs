@@ -24,7 +24,8 @@ pub(crate) struct Spans {
 impl Spans {
     /// For a trial with this number of slots, without the warm-up.
     pub fn new(slots: u64) -> Spans {
-        let slots_per_span = slots.div_ceil(SPANS).max(1);
+        // Without a known number of slots, nothing can be divided.
+        let slots_per_span = if slots == 0 { u64::MAX } else { slots.div_ceil(SPANS) };
         Spans { slots_per_span, slots: 0, due_ns: None, ways_ns: [Vec::new(), Vec::new()], found: Vec::new() }
     }
 

@@ -106,7 +106,7 @@ impl Table {
                 launch_ns: due_ns.zip(way.launch_lead_ns).map(|(due_ns, lead_ns)| due_ns + lead_ns),
                 queued_ns: of(|row| row.queued_ns),
                 previous_ns: at.and_then(|at| some(rows[at.checked_sub(1)?].sent_ns)),
-                left_ns: card.or(sent),
+                left_ns: if way.gate.is_some_and(Gate::is_by_card) { card } else { card.or(sent) },
                 kernel_rx_ns: some(kernel_rx_ns),
                 received_ns,
             };
@@ -178,7 +178,8 @@ fn borders(times: &Times, way: &Way) -> Vec<(StageWord, Option<i64>)> {
         borders.push((StageWord::LaunchWait, ready));
     }
     if let Some(gate) = way.gate {
-        ready = ready.and_then(|ready_ns| Some(ready_ns + gate.wait_ns(ready_ns)?));
+        // The clock of a card is known less and less exactly after it was read.
+        ready = ready.filter(|_| !gate.is_by_card()).and_then(|ready_ns| Some(ready_ns + gate.wait_ns(ready_ns)?));
         borders.push((StageWord::GateWait, ready));
         ready = ready.map(|ready_ns| times.previous_ns.map_or(ready_ns, |previous_ns| ready_ns.max(previous_ns)));
         borders.push((StageWord::OwnClassQueue, ready));

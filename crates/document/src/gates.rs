@@ -49,9 +49,9 @@ pub struct GateReport {
 pub struct GateLeft {
     /// Number of messages with such a stamp.
     pub messages: u64,
-    /// Number of them that left after the last time of their window at which they might begin, with the error of the stamp.
+    /// Number of them that certainly left after the last time of their window at which they might begin.
     pub late: u64,
-    /// Longest time by which one left after this time, ns.
+    /// Longest time by which one certainly left after this time, ns.
     pub late_max_ns: i64,
 }
 

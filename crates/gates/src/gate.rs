@@ -99,12 +99,21 @@ impl Gate {
         starts.map(|(from_ns, to_ns)| (from_ns as i64, to_ns as i64)).collect()
     }
 
-    /// Time at `at_ns` (monotonic ns) since the last time at which a frame might begin, ns; 0 = it may begin now.
-    pub fn closed_for_ns(&self, at_ns: i64) -> i64 {
-        let (phase_ns, cycle_ns) = (self.phase_ns(at_ns), self.cycle_ns());
+    /// Whether the network card opens and closes the gate by its own clock, so that its driver gets frames before.
+    pub fn is_by_card(&self) -> bool {
+        self.hardware_read_at_ns.is_some()
+    }
+
+    /// Shortest time since the last time at which a frame might begin, at any time from `from_ns` to `to_ns` (monotonic ns), ns;
+    /// 0 = it may have begun then. The error of the clock of the schedule is taken into account.
+    pub fn closed_for_ns(&self, (from_ns, to_ns): (i64, i64)) -> i64 {
+        let error_ns = self.error_ns(to_ns);
+        let (first_ns, last_ns) = (from_ns.saturating_sub(error_ns), to_ns.saturating_add(error_ns));
+        let (phase_ns, cycle_ns) = (self.phase_ns(last_ns), self.cycle_ns());
         let since =
             |(from_ns, to_ns): (i64, i64)| ((phase_ns - from_ns).rem_euclid(cycle_ns) - (to_ns - from_ns)).max(0);
-        self.starts().into_iter().map(since).min().unwrap_or(0)
+        let since_ns = self.starts().into_iter().map(since).min().unwrap_or(0);
+        (since_ns - (last_ns - first_ns)).max(0)
     }
 
     /// Time after the begin of a cycle at a time, ns (monotonic ns).
@@ -188,9 +197,14 @@ mod tests {
     #[test]
     fn the_time_since_a_gate_closed_for_a_frame_is_known() {
         // The last frame may begin 104 ns before the window ends.
-        let at = |after_base_ns: i64| gate().closed_for_ns(7_000 + after_base_ns);
+        let exact = Gate { within_ns: 0, ..gate() };
+        let at = |after_base_ns: i64| exact.closed_for_ns((7_000 + after_base_ns, 7_000 + after_base_ns));
         assert_eq!([at(0), at(4_999_896), at(5_000_000), at(19_999_999)], [0, 0, 104, 15_000_103]);
         assert_eq!([at(-1), at(20_000_000)], [15_000_103, 0]);
+        // The clock of the schedule is known to within 100 ns, and the stamp is not exact.
+        let within = |from_ns: i64, to_ns: i64| gate().closed_for_ns((7_000 + from_ns, 7_000 + to_ns));
+        assert_eq!([within(4_999_990, 5_000_010), within(5_000_500, 5_000_700)], [0, 504]);
+        assert_eq!([within(19_999_950, 19_999_960), within(0, 60_000_000)], [0, 0]);
     }
 
     #[test]

@@ -51,6 +51,18 @@ pub(crate) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>
 
 /// Sends a request like [`ask`] by another protocol of netlink.
 pub(crate) fn ask_of(protocol: libc::c_int, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    /// Number of attempts to get a list that does not change meanwhile.
+    const ATTEMPTS: usize = 5;
+    for _ in 1..ATTEMPTS {
+        match ask_once(protocol, kind, flags, body) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            answer => return answer,
+        }
+    }
+    ask_once(protocol, kind, flags, body)
+}
+
+fn ask_once(protocol: libc::c_int, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let socket = open(protocol)?;
     let mut request = Vec::with_capacity(HEADER + body.len());
     request.extend(((HEADER + body.len()) as u32).to_ne_bytes());
@@ -72,7 +84,10 @@ pub(crate) fn ask_of(protocol: libc::c_int, kind: u16, flags: u16, body: &[u8]) 
         // SAFETY: the kernel writes at most the buffer's length.
         let read = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         if read < 0 {
-            return Err(io::Error::last_os_error());
+            match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => continue,
+                error => return Err(error),
+            }
         }
         if take(&buffer[..read as usize], &mut bodies)? {
             return Ok(bodies);
@@ -106,6 +121,9 @@ fn take(mut datagram: &[u8], bodies: &mut Vec<Vec<u8>>) -> io::Result<bool> {
         let kind_and_flags = word(datagram, 4).ok_or_else(bad)?.to_ne_bytes();
         let [kind, flags] = [0, 2].map(|at| u16::from_ne_bytes([kind_and_flags[at], kind_and_flags[at + 1]]));
         let body = datagram.get(HEADER..length).ok_or_else(bad)?;
+        if flags & libc::NLM_F_DUMP_INTR as u16 != 0 && i32::from(kind) != libc::NLMSG_ERROR {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the list changed while the kernel gave it"));
+        }
         match i32::from(kind) {
             libc::NLMSG_ERROR | libc::NLMSG_DONE => {
                 return match word(body, 0).map(u32::cast_signed) {
@@ -156,7 +174,8 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// Appends a netlink attribute, padded to a multiple of four bytes (netlink(7)).
 pub fn push(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    bytes.extend((4 + value.len() as u16).to_ne_bytes());
+    // Of a value that is too long, the kernel refuses the length.
+    bytes.extend(u16::try_from(4 + value.len()).unwrap_or(u16::MAX).to_ne_bytes());
     bytes.extend(kind.to_ne_bytes());
     bytes.extend(value);
     bytes.resize(bytes.len().next_multiple_of(4), 0);

@@ -158,7 +158,16 @@ pub fn beyond_options(index: u32, all: &[QueueDiscipline]) -> io::Result<Option<
         return Ok(Some(format!("it has the class {:x}:{:x}", class.handle >> 16, class.handle & 0xffff)));
     }
     for one in all.iter().filter(|one| !one.is_default()) {
-        if !list(libc::RTM_GETTFILTER, index, one.handle)?.is_empty() {
+        // The kernel does not report the distribution of the delays.
+        if one.kind == "netem" {
+            return Ok(Some("the kernel does not report all options of `netem`".to_owned()));
+        }
+        let filters = match list(libc::RTM_GETTFILTER, index, one.handle) {
+            // A kernel without filters.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Vec::new(),
+            filters => filters?,
+        };
+        if !filters.is_empty() {
             return Ok(Some(format!("filters are attached to {one}")));
         }
     }

@@ -44,7 +44,12 @@ pub(crate) fn problem(found: &Found, end: &str, gates: &GatesSpec) -> Option<Pro
              (`ethtool -L`; a veth is made with `numtxqueues`), or write fewer classes",
         ));
     }
-    match foreign(netns, interface.index, needed) {
+    problem_of_queues((netns, interface.index), (name, end), gates)
+}
+
+/// A problem of the queue disciplines that an interface (index, name) has now.
+fn problem_of_queues((netns, index): (&NetNs, u32), (name, end): (&str, &str), gates: &GatesSpec) -> Option<Problem> {
+    match foreign(netns, index, gates.queues().max(2)) {
         Ok(None) => None,
         Ok(Some((root, _))) if !gates.replace => Some(lack(
             format!("{name} ({end}) has the queue discipline `{root}`, which is not the kernel's default one"),
@@ -159,7 +164,7 @@ pub(crate) async fn set_gates(
             PlaceSpec::ExistingNetns(name) => path_of(name).display().to_string(),
             _ => String::new(),
         };
-        let (entry, handle) = journaled((netns, path), &name, journal).await?;
+        let (entry, handle) = journaled((netns, path), &name, (spec.name(end), gates), journal).await?;
         entries.push(entry);
         let start = gates::Start { second_ns: &second_ns, handle };
         if let Err(reason) = gates::put(netns, name.clone(), gates, start).await {
@@ -188,10 +193,19 @@ pub(crate) fn put_back(entries: &[EntryId], journal: &Journal) -> Result<(), Lab
 /// Writes into the journal what an interface of the user has, before `taprio` takes its place. Returns the handle for `taprio`.
 ///
 /// `path`: file of the network namespace, or empty.
-async fn journaled((netns, path): (&NetNs, String), name: &str, journal: &Journal) -> Result<(EntryId, u32), LabError> {
+async fn journaled(
+    (netns, path): (&NetNs, String),
+    name: &str,
+    (end, gates): (&str, &GatesSpec),
+    journal: &Journal,
+) -> Result<(EntryId, u32), LabError> {
     let read = |index| Ok((index, queues::read(index)?));
     let failed = |e| LabError::read(format!("reading the queue disciplines of {name}"), "existing path", e);
     let (ifindex, before) = qdisc::at(netns, name, read).await.map_err(failed)?;
+    // Another program may have set one since the check before the run.
+    if let Some(problem) = problem_of_queues((netns, ifindex), (name, end), gates) {
+        return Err(LabError::Lacks(vec![problem]));
+    }
     let handle = queues::free_handle(&before);
     let netns = NetnsId { inode: netns.inode(), path };
     let (interface, kind) = (name.to_owned(), "taprio".to_owned());

@@ -51,10 +51,11 @@ pub struct Departures {
 pub struct Departure {
     /// The message was not ready earlier: begin of the send call, or arrival at the queue discipline.
     pub ready_ns: i64,
-    /// The message had left at this time: its receipt, or the time at which the network card or the driver of the interface sent it.
+    /// The message had left at this time: its receipt, or the latest time at which the network card or the driver of the interface can
+    /// have sent it.
     pub left_ns: i64,
-    /// Whether stamps show when it left.
-    pub is_stamped: bool,
+    /// Earliest and latest time at which it can have left, by its stamp; `None` = no stamp shows it.
+    pub stamped_ns: Option<(i64, i64)>,
 }
 
 impl Departures {
@@ -68,16 +69,18 @@ impl Departures {
     }
 
     /// When the message with this sequence number was ready to leave, and left. Its send call began at `sent_ns`, and it was received
-    /// at `received_ns`.
-    pub fn of_message(&self, seq: u64, (sent_ns, received_ns): (i64, i64)) -> Departure {
+    /// at `received_ns`. `by_card`: the network card holds messages back, so that only its own stamps show when they left.
+    pub fn of_message(&self, seq: u64, (sent_ns, received_ns): (i64, i64), by_card: bool) -> Departure {
         let row = self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|at| self.rows[at]);
         let time = |ns: i64| Some(ns).filter(|ns| *ns != NO_TIME);
         let queued_ns = row.and_then(|row| time(row.queued_ns)).map(|ns| ns - self.width_ns);
-        let left_ns = row.and_then(|row| time(row.card_ns).or(time(row.sent_ns))).map(|ns| ns + self.width_ns);
+        let by_driver = |row: &StageRow| time(row.sent_ns).filter(|_| !by_card);
+        let stamp_ns = row.and_then(|row| time(row.card_ns).or(by_driver(&row)));
+        let stamped_ns = stamp_ns.map(|ns| (ns - self.width_ns, (ns + self.width_ns).min(received_ns)));
         Departure {
             ready_ns: queued_ns.map_or(sent_ns, |ns| ns.max(sent_ns)),
-            left_ns: left_ns.map_or(received_ns, |ns| ns.min(received_ns)),
-            is_stamped: left_ns.is_some(),
+            left_ns: stamped_ns.map_or(received_ns, |(_, latest_ns)| latest_ns),
+            stamped_ns,
         }
     }
 }
@@ -91,11 +94,15 @@ mod tests {
         let row = |seq, queued_ns, sent_ns, card_ns| StageRow { seq, queued_ns, sent_ns, card_ns };
         let rows = vec![row(3, 110, 150, NO_TIME), row(5, 105, 150, 170), row(6, NO_TIME, NO_TIME, NO_TIME)];
         let departures = Departures { rows, width_ns: 10 };
-        let of = |seq| {
-            let Departure { ready_ns, left_ns, is_stamped } = departures.of_message(seq, (100, 175));
-            (ready_ns, left_ns, is_stamped)
+        let of = |seq, by_card| {
+            let Departure { ready_ns, left_ns, stamped_ns } = departures.of_message(seq, (100, 175), by_card);
+            (ready_ns, left_ns, stamped_ns)
         };
-        assert_eq!([3, 5].map(of), [(100, 160, true), (100, 175, true)]);
-        assert_eq!([4, 6].map(of), [(100, 175, false); 2]);
+        let [first, second] = [(100, 160, Some((140, 160))), (100, 175, Some((160, 175)))];
+        let unknown = (100, 175, None);
+        assert_eq!([3, 5].map(|seq| of(seq, false)), [first, second]);
+        assert_eq!([4, 6].map(|seq| of(seq, false)), [unknown; 2]);
+        // The driver had the message before the card sent it.
+        assert_eq!([3, 5].map(|seq| of(seq, true)), [unknown, second]);
     }
 }

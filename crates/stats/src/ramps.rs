@@ -1,4 +1,4 @@
-//! Tells a phase that sweeps through a gate cycle from a clock that is wrong, by how the times on both ways move over a trial.
+//! Distinguishes a phase that sweeps through a gate cycle from a clock that is wrong, by how the times on both ways move over a trial.
 //!
 //! Input: the medians of consecutive time spans on the way out and on the way back, each as the difference of the times of two ends.
 //! Output: which of both it was, with the evidence, or nothing if the data are not clear.

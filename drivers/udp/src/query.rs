@@ -14,6 +14,7 @@ use crate::endpoint::{Common, lock};
 use crate::endpoints::{Endpoint, Endpoints};
 use crate::net;
 use crate::wire::{MAX_PAYLOAD, group};
+use crate::writer::RefusedLaunches;
 
 /// Returns the description that the `udp` driver gives of itself, as JSON.
 pub fn describe() -> &'static CStr {
@@ -136,8 +137,9 @@ fn launch(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
         return fail(TB_EINVAL, format!("query launch: end point {ep} is a reader"));
     };
     let Some(_inside) = writer.common.enter() else { return Err(Fail::closed(ep)) };
-    let full = net::is_receive_buffer_full(writer.common.fd());
-    Ok(json!({"refused": writer.errors().launches, "full": full}))
+    writer.errors();
+    let RefusedLaunches { all, full } = std::mem::take(&mut *lock(&writer.refused_launches));
+    Ok(json!({"refused": all, "full": full}))
 }
 
 /// Answers the query `stamps` about a writer: stages that messages passed since the last query, in the order in which they were

@@ -3,6 +3,8 @@
 //! The kernel gives a stamp back with the frame that it is about, so that the sequence number in the frame says to which message
 //! the stamp belongs, whatever was refused before it.
 
+use std::collections::VecDeque;
+
 use crate::wire::{MAGIC, word};
 
 /// Stages of a message on its way out.
@@ -39,7 +41,7 @@ pub struct Stamp {
 /// Stamps that were read and not asked for yet.
 #[derive(Default)]
 pub struct Collected {
-    pub stamps: Vec<Stamp>,
+    pub stamps: VecDeque<Stamp>,
     /// Number of stamps whose frame does not show the sequence number.
     pub unread: u64,
     /// Number of stamps that were left out because there were too many.
@@ -55,7 +57,7 @@ impl Collected {
         match sequence(frame) {
             // A discovery question is no message.
             Some(MAGIC) => {}
-            Some(seq) if self.stamps.len() < MOST => self.stamps.push(Stamp { seq, stage, at_ns }),
+            Some(seq) if self.stamps.len() < MOST => self.stamps.push_back(Stamp { seq, stage, at_ns }),
             Some(_) => self.left_out += 1,
             None => self.unread += 1,
         }
@@ -65,17 +67,19 @@ impl Collected {
 /// Sequence number of the sample in a frame that begins with its Ethernet header, or, without one, with its IP header. `None` if
 /// there is no first fragment of a UDP datagram.
 fn sequence(frame: &[u8]) -> Option<u64> {
+    let number = |datagram: &[u8]| Some(word(datagram.get(UDP_HEADER..UDP_HEADER + 8)?, 0));
+    // An address of a packet without an Ethernet header can look like the type of a frame.
+    of_ethernet(frame).and_then(udp).and_then(number).or_else(|| udp(frame).and_then(number))
+}
+
+/// The packet in an Ethernet frame that carries IPv4 or IPv6.
+fn of_ethernet(frame: &[u8]) -> Option<&[u8]> {
     const VLAN_TAGS: [u16; 2] = [0x8100, 0x88A8];
     let mut at = 12;
     while VLAN_TAGS.contains(&big_endian(frame, at)?) {
         at += 4;
     }
-    let of_ip = match big_endian(frame, at)? {
-        0x0800 | 0x86DD => frame.get(at + 2..)?,
-        _ => frame,
-    };
-    let datagram = udp(of_ip)?;
-    Some(word(datagram.get(UDP_HEADER..UDP_HEADER + 8)?, 0))
+    matches!(big_endian(frame, at)?, 0x0800 | 0x86DD).then(|| frame.get(at + 2..))?
 }
 
 const UDP: u8 = 17;
@@ -129,6 +133,12 @@ mod tests {
         packet
     }
 
+    /// The packet with a source address that begins with these bytes.
+    fn from(address: [u8; 2], mut packet: Vec<u8>) -> Vec<u8> {
+        packet[12..14].copy_from_slice(&address);
+        packet
+    }
+
     fn framed(types: &[u8], packet: &[u8]) -> Vec<u8> {
         [&[0x45; 12], types, packet].concat()
     }
@@ -143,6 +153,8 @@ mod tests {
             framed(&[0x86, 0xDD], &ipv6(44, &[UDP, 0, 0, 1, 0, 0, 0, 9])),
             // Without an Ethernet header.
             ipv4(0),
+            from([8, 0], ipv4(0)),
+            from([0x81, 0], ipv4(0)),
             ipv6(UDP, &[]),
         ];
         for frame in &frames {

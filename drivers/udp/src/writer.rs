@@ -1,6 +1,7 @@
 //! One writer of the driver: its readers, and the search for readers before matching.
 
 use std::io::{Error, ErrorKind};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,7 +37,20 @@ pub struct Writer {
     launch_priority: Option<i32>,
     /// Stamps of sent messages; `None` = messages are not stamped.
     pub stamps: Option<Mutex<Collected>>,
+    /// Refused launch times that nobody has asked for yet.
+    pub refused_launches: Mutex<RefusedLaunches>,
 }
+
+/// Launch times in ns of CLOCK_TAI that the kernel refused, with the codes of the reasons.
+#[derive(Default)]
+pub struct RefusedLaunches {
+    pub all: Vec<(i64, u8)>,
+    /// Whether there was no room for more.
+    pub full: bool,
+}
+
+/// Largest number of refused launch times that wait for a query.
+const MOST_REFUSED: usize = 1 << 20;
 
 /// Destinations of a writer's samples.
 pub struct Targets {
@@ -80,6 +94,7 @@ impl Writer {
             candidates: AtomicU32::new(FEWEST_CANDIDATES),
             launch_priority,
             stamps: options.stages.map(|_| Mutex::default()),
+            refused_launches: Mutex::default(),
         }))
     }
 
@@ -242,16 +257,25 @@ impl Writer {
                 _ => {}
             }
         }
-        for gone in self.errors().refused {
+        for gone in self.errors() {
             self.lost(|_, at| at.get() == Some(gone));
         }
     }
 
-    /// Takes everything from the error queue of the socket. Stamps of sent messages are kept.
-    pub fn errors(&self) -> Errors {
-        net::errors(self.common.fd(), |frame, stamp| {
+    /// Takes everything from the error queue of the socket. Returns the destinations that refused a datagram; stamps of sent
+    /// messages and refused launch times are kept.
+    pub fn errors(&self) -> Vec<SocketAddr> {
+        let full = net::is_receive_buffer_full(self.common.fd());
+        let Errors { refused, launches } = net::errors(self.common.fd(), |frame, stamp| {
             self.stamps.iter().for_each(|collected| lock(collected).add(frame, stamp));
-        })
+        });
+        if full || !launches.is_empty() {
+            let mut kept = lock(&self.refused_launches);
+            let room = MOST_REFUSED - kept.all.len();
+            kept.full |= full || launches.len() > room;
+            kept.all.extend(launches.into_iter().take(room));
+        }
+        refused
     }
 
     fn found(&self, reader: u64, from: Address) {

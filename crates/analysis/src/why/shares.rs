@@ -324,7 +324,10 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
         let from = timeline.idle_since(threads(), seen_ns).map_or(seen_ns, |idle| idle.min(seen_ns));
         // It may also notice late that the process goes on: a thread that was woken then waits for its CPU.
         let stopped = |tid| timeline.asleep_within(tid, SleepState::Stopped, (from, *to));
-        let woken = threads().filter_map(|tid| stopped(tid).first().map(|(_, woken_ns)| *woken_ns)).min();
+        let of_threads: Vec<Vec<(i64, i64)>> = threads().map(stopped).collect();
+        // Of several stops that follow each other, it may notice one.
+        let is_one = of_threads.iter().all(|spans| spans.len() <= 1);
+        let woken = of_threads.iter().flatten().map(|(_, woken_ns)| *woken_ns).min().filter(|_| is_one);
         let to = woken.unwrap_or(*to);
         Some((from, to, (CauseWord::Stopped, Evidence::Seen))).filter(|(from, to, _)| from < to)
     });

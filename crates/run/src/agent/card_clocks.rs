@@ -2,44 +2,62 @@
 
 use std::path::PathBuf;
 use tailbound_host::{self as host, OffsetTrack, PtpClock, ptp_device_of};
-use tailbound_model::ClockOffset;
+use tailbound_model::{ClockOffset, Severity, Warning};
 use tailbound_wire::Order;
 
 /// The clocks of the network cards of a trial's ends, and the readings of them.
 #[derive(Debug, Default)]
-pub(super) struct CardClocks(Vec<(String, PtpClock, OffsetTrack)>);
+pub(super) struct CardClocks {
+    of_ends: Vec<(String, PtpClock, OffsetTrack)>,
+    /// Clocks that cannot be read, so that the stamps of their cards cannot be used.
+    pub warnings: Vec<Warning>,
+}
 
 impl CardClocks {
-    /// Opens the clocks of the cards that are to stamp messages. Without a clock of its card, an end has no stamps of it, which the
-    /// measuring process reports.
+    /// Opens the clocks of the cards that are to stamp messages.
     pub fn open(order: &Order) -> CardClocks {
         let wanted = order.spec.driver.options.get("timestamps").is_some_and(|stamps| stamps == "hardware");
-        let clock = |end: &tailbound_wire::EndOrder| {
-            let (_, interface) = end.options.iter().find(|(key, _)| key == "interface")?;
-            let device = PathBuf::from(format!("/dev/ptp{}", ptp_device_of(interface).ok()?));
-            Some((end.role.word().to_owned(), PtpClock::open(&device).ok()?, OffsetTrack::new()))
-        };
-        CardClocks(order.ends.iter().filter(|_| wanted).filter_map(clock).collect())
+        let mut clocks = CardClocks::default();
+        for end in order.ends.iter().filter(|_| wanted) {
+            let name = end.role.word();
+            let interface = end.options.iter().find(|(key, _)| key == "interface").map(|(_, value)| value.as_str());
+            let device = |number| PathBuf::from(format!("/dev/ptp{number}"));
+            // On the loopback interface, no card is asked for.
+            let Some(interface) = interface else { continue };
+            match ptp_device_of(interface).and_then(|number| PtpClock::open(&device(number))) {
+                Ok(clock) => clocks.of_ends.push((name.to_owned(), clock, OffsetTrack::new())),
+                Err(e) => {
+                    let what = format!("stamps of the network card cannot be used: {}", e.problem().what);
+                    clocks
+                        .warnings
+                        .push(Warning::new("card_clock", Severity::Warning, what, e.problem().remedy).at_end(name));
+                }
+            }
+        }
+        clocks
     }
 
     /// Reads how far each clock is ahead of CLOCK_MONOTONIC.
     pub fn read(&mut self) {
-        for (_, clock, track) in &mut self.0 {
+        for (_, clock, track) in &mut self.of_ends {
+            let before = host::read_offset();
             // A clock that cannot be read now leaves a gap, in which its stamps cannot be converted.
             let Ok(reading) = clock.read() else { continue };
             let wall = host::read_offset();
             let realtime_ns = reading.clock_ns - reading.middle_ns();
+            // CLOCK_REALTIME, by which the clock is read, may have been set meanwhile.
+            let set_ns = (wall.offset_ns - before.offset_ns).abs();
             track.push(ClockOffset {
                 at_ns: realtime_ns - wall.offset_ns,
                 offset_ns: reading.middle_ns() + wall.offset_ns,
-                width_ns: 2 * reading.half_width_ns() + wall.width_ns,
+                width_ns: 2 * reading.half_width_ns() + before.width_ns.max(wall.width_ns) + set_ns,
             });
         }
     }
 
     /// The readings of the clock of an end's card.
     pub fn readings(&self, end: &str) -> Vec<ClockOffset> {
-        let own = self.0.iter().find(|(name, ..)| name == end);
+        let own = self.of_ends.iter().find(|(name, ..)| name == end);
         own.map_or_else(Vec::new, |(_, _, track)| track.readings().to_vec())
     }
 }

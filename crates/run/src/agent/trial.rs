@@ -211,6 +211,7 @@ impl Trial {
                     self.draining = false;
                     self.switches.end();
                     done.warnings.extend(self.switches.falls_short(self.order.spec.attribution));
+                    done.warnings.append(&mut self.card_clocks.warnings);
                     done.loads.extend(self.loads.end());
                     // Threads that the loads kept from a CPU run now.
                     host::read_later(self.child.id() as i32, &mut done.threads.after, WAITS_END);

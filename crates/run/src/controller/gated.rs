@@ -24,7 +24,7 @@ pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSp
     record.scan(trial, &columns, &mut |batch| {
         for (((end, gate), departures), (outside, all)) in gates.iter().zip(&departures).zip(&mut counts) {
             for (i, sent_ns, received_ns) in batch.ways(end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
-                let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns));
+                let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns), gate.is_by_card());
                 *all += 1;
                 *outside += u64::from(departure.left_ns < gate.permitted_ns(departure.ready_ns));
             }

@@ -232,7 +232,11 @@ fn a_card_stamps_each_message_that_it_sends() {
     println!("{stages:#?}");
     let [ping, pong] = ["ping", "pong"].map(|end| stages.iter().find(|s| s["end"] == end).unwrap());
     let missing = ["without_queued", "without_sent", "without_received", "unused"];
-    assert_eq!((ping["messages"].as_u64(), missing.map(|key| ping[key].as_u64())), (Some(200), [Some(0); 4]), "{console}");
+    assert_eq!(
+        (ping["messages"].as_u64(), missing.map(|key| ping[key].as_u64())),
+        (Some(200), [Some(0); 4]),
+        "{console}"
+    );
     // A guest that stood still sends two messages together.
     assert!(ping["without_card"].as_u64().unwrap() <= 4, "{ping:#}\n{console}");
     // Nobody asked the card of the pong to stamp.

@@ -203,6 +203,8 @@ impl Ptp4lService {
         let reports = self.reported_ns.is_some_and(|at_ns| now_ns - at_ns < SILENT_NS);
         if all_due {
             self.ask_next_ns = now_ns + SECOND_NS;
+            // An answer that has not come within a second is lost.
+            self.unanswered = 0;
             for of in [DataSet::Port, DataSet::Current, DataSet::TimeProperties, DataSet::Parent] {
                 connection.ask(of)?;
             }

@@ -150,6 +150,8 @@ fn text(advice: &LeadAdvice, q: Quantile, study: &str) -> String {
 
 fn json_of(advice: &LeadAdvice, q: Quantile) -> Value {
     let lead = advice.lead.ok();
+    // A message that was not sent is later than every time.
+    let sent = |ns: i64| Some(ns).filter(|ns| *ns != i64::MAX);
     let offsets = |lead: Nanos| -> Vec<Value> {
         let of = |window: &(Nanos, Nanos)| match offsets(advice, *window, lead) {
             Offsets::Range(from, to) => json!({ "from_ns": from.0, "to_ns": to.0 }),
@@ -167,8 +169,8 @@ fn json_of(advice: &LeadAdvice, q: Quantile) -> Value {
         "effective_messages": advice.effective,
         "not_sent": advice.not_sent,
         "quantile": q.as_f64(),
-        "least_ns": advice.least_ns,
-        "median_ns": advice.median_ns,
+        "least_ns": sent(advice.least_ns),
+        "median_ns": sent(advice.median_ns),
         "lead_ns": lead.map(|lead| rounded(lead).0),
         "window_ns": lead.map(|lead| window(advice, lead).0),
         "offsets": lead.map(offsets),
