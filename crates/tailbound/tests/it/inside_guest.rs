@@ -82,14 +82,22 @@ impl Guest {
 
     /// Runs a script in a shell of the guest. Returns what the console shows.
     pub fn shell(&self, options: &[&str], script: String) -> String {
+        // The console of a busy guest can lose characters of its input: the script is a file in the guest.
+        let kept = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::fs::write(kept.path(), script).unwrap();
+        let file = kept.path().canonicalize().unwrap().display().to_string();
         let mut command = self.command("shell");
-        command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(options)
+            .args(["--with", &file])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut shell = command.spawn().unwrap();
         // The output of the guest must be read while the input is written, because the guest echoes the input.
         let mut input = shell.stdin.take().unwrap();
-        // The first characters can be lost while the shell starts.
-        let script = ":\n".repeat(20) + &script;
-        let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).map(|()| input));
+        let lines = ":\n".repeat(20) + &format!("sh {file}\n") + &"exit\n".repeat(5);
+        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).map(|()| input));
         let output = shell.wait_with_output().unwrap();
         drop(writer.join().unwrap());
         let (code, errors) = exit_and_stderr(&output);
