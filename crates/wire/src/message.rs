@@ -442,7 +442,7 @@ pub struct EndDone {
 pub struct Stamped {
     /// Name of the end that sent the messages.
     pub end: String,
-    /// Times of the messages: those of the kernel in CLOCK_REALTIME, those of the network card in its own clock.
+    /// Times of the messages: by the kernel in CLOCK_REALTIME, by the network card in its own clock.
     pub rows: Vec<StageRow>,
     /// Number of further stamps whose frame does not show the sequence number.
     pub unread: u64,

@@ -1,7 +1,7 @@
 //! The section of the HTML page about gates (IEEE 802.1Q): predicted and measured waits.
 
 use crate::escape::prose;
-use crate::html::table::{left, number, right, table, words};
+use crate::html::table::of_cells;
 use crate::picture::phase;
 use crate::tables::gates::{COLUMNS, HEADS, all, cells, sentences};
 use tailbound_document::Report;
@@ -19,21 +19,14 @@ pub(crate) fn section(report: &Report) -> String {
         return String::new();
     }
     let of_gate = all(report).map(|(condition, gate)| {
-        let [first, rest @ ..] = HEADS;
-        let mut heads = vec![left(first)];
-        heads.extend(rest.map(|head| right(head, "")));
-        let row = |waits| {
-            let [range, numbers @ ..] = cells(waits);
-            format!("<tr>{}{}</tr>\n", words(&range), numbers.iter().map(|text| number(text)).collect::<String>())
-        };
-        let rows: Vec<String> = gate.waits.iter().map(row).collect();
+        let table = of_cells(HEADS, gate.waits.iter().map(cells));
         let figure = phase::draw(condition, gate).map_or(String::new(), |canvas| {
             format!(
                 "<figure><div class=\"picture\">{}</div></figure>\n<p class=\"lead\">{FIGURE}</p>\n",
                 canvas.embed()
             )
         });
-        format!("<p class=\"lead\">{}</p>\n{figure}{}", prose(&sentences(condition, gate)), table(&heads, &rows))
+        format!("<p class=\"lead\">{}</p>\n{figure}{table}", prose(&sentences(condition, gate)))
     });
     format!(
         "<section id=\"gates\"><h2>Gates</h2>\n<p class=\"lead\">Each message has a predicted wait, from the schedule that the \

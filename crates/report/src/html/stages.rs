@@ -1,7 +1,7 @@
 //! The section of the HTML page about the stages of messages.
 
 use crate::escape::prose;
-use crate::html::table::{left, number, right, table, words};
+use crate::html::table::of_cells;
 use crate::tables::stages::{HEADS, all, cells, sentences};
 use tailbound_document::Report;
 
@@ -14,15 +14,8 @@ pub(crate) fn section(report: &Report) -> String {
         return String::new();
     }
     let of_end = all(report).map(|(condition, stages)| {
-        let [first, rest @ ..] = HEADS;
-        let mut heads = vec![left(first)];
-        heads.extend(rest.map(|head| right(head, "")));
-        let row = |part| {
-            let [name, numbers @ ..] = cells(part);
-            format!("<tr>{}{}</tr>\n", words(&name), numbers.iter().map(|text| number(text)).collect::<String>())
-        };
-        let rows: Vec<String> = stages.parts.iter().map(row).collect();
-        format!("<p class=\"lead\">{}</p>\n{}", prose(&sentences(condition, stages)), table(&heads, &rows))
+        let table = of_cells(HEADS, stages.parts.iter().map(cells));
+        format!("<p class=\"lead\">{}</p>\n{table}", prose(&sentences(condition, stages)))
     });
     format!(
         "<section id=\"stages\"><h2>Stages</h2>\n<p class=\"lead\">What the one-way latency consists of, from the due time of a \

@@ -45,3 +45,12 @@ pub(crate) fn words(text: &str) -> String {
 pub(crate) fn number(text: &str) -> String {
     format!("<td>{}</td>", escape(text))
 }
+
+/// A table whose first column has words and whose others have numbers: the heads of the columns, and the cells of each row.
+pub(crate) fn of_cells<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let side = |(nth, head): (usize, &&str)| if nth == 0 { left(*head) } else { right(*head, "") };
+    let heads: Vec<_> = heads.iter().enumerate().map(side).collect();
+    let cell = |(nth, text): (usize, &String)| if nth == 0 { words(text) } else { number(text) };
+    let row = |cells: [String; N]| format!("<tr>{}</tr>\n", cells.iter().enumerate().map(cell).collect::<String>());
+    table(&heads, &rows.map(row).collect::<Vec<_>>())
+}
