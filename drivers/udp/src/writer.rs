@@ -39,6 +39,9 @@ pub struct Writer {
     pub stamps: Option<Mutex<Collected>>,
     /// Refused launch times that nobody has asked for yet.
     pub refused_launches: Mutex<RefusedLaunches>,
+    /// Held from reading the error queue until what it had is kept, so that a query misses nothing that the discovery thread has
+    /// just read.
+    reading_errors: Mutex<()>,
 }
 
 /// Launch times in ns of CLOCK_TAI that the kernel refused, with the codes of the reasons.
@@ -95,6 +98,7 @@ impl Writer {
             launch_priority,
             stamps: options.stages.map(|_| Mutex::default()),
             refused_launches: Mutex::default(),
+            reading_errors: Mutex::default(),
         }))
     }
 
@@ -265,6 +269,7 @@ impl Writer {
     /// Takes everything from the error queue of the socket. Returns the destinations that refused a datagram; stamps of sent
     /// messages and refused launch times are kept.
     pub fn errors(&self) -> Vec<SocketAddr> {
+        let _reading = lock(&self.reading_errors);
         let full = net::is_receive_buffer_full(self.common.fd());
         let Errors { refused, launches } = net::errors(self.common.fd(), |frame, stamp| {
             self.stamps.iter().for_each(|collected| lock(collected).add(frame, stamp));
