@@ -89,7 +89,7 @@ def run_all(given, stage):
     if given.short:
         possible = {name: there & SHORT_LAYOUTS for name, there in possible.items() if there & SHORT_LAYOUTS}
     runs = plan.make(given.seed, given.faults, given.decoys, drivers, possible, given.only and given.only.split(","))
-    left_out = sorted(name for name, kind in KINDS.items() if name not in possible or not set(kind.drivers) & set(drivers))
+    left_out = sorted(name for name, kind in KINDS.items() if kind.layouts and (name not in possible or not set(kind.drivers) & set(drivers)))
     print(f"seed {given.seed}: {sum(len(run.items) for run in runs)} faults and decoys in {len(runs)} runs, drivers {', '.join(drivers)}"
           + (f"; not possible here: {', '.join(left_out)}" if left_out else ""), flush=True)
     judged, facts = [], []

@@ -97,6 +97,12 @@ _DECOYS = [
     Kind("full_other_socket", ("socket_queue",), (LOOPBACK, SPARE), decoy=True),
 ]
 
-KINDS = {kind.name: kind for kind in _KINDS + _DECOYS}
+# Planted by bench/why_pause.py: the guest of the pong is stopped by QMP, or QEMU is only asked for its state.
+_OF_GUESTS = [
+    Kind("guest_stopped", ("stopped",), layouts=(), program="the hypervisor of guest pong"),
+    Kind("guest_asked", ("stopped",), layouts=(), program="the hypervisor of guest pong", decoy=True),
+]
+
+KINDS = {kind.name: kind for kind in _KINDS + _DECOYS + _OF_GUESTS}
 FAULTS = tuple(kind.name for kind in _KINDS)
 DECOYS = tuple(kind.name for kind in _DECOYS)

@@ -35,6 +35,8 @@ pub(crate) struct Guest {
     pub has_both_ends: bool,
     /// Names of the threads, by id.
     pub names: BTreeMap<i32, String>,
+    /// Begin and end of each time in which the hypervisor had paused the guest, on the clock of the ping.
+    pub pauses: Vec<(i64, i64)>,
 }
 
 /// A time span in which a thread of the host kept the guest from working.
@@ -145,6 +147,9 @@ impl Guest {
         let seen = done.guests.iter().find(|guest| guest.guest == name).filter(|guest| !guest.threads.is_empty())?;
         let has_one_vcpu = seen.threads.iter().filter(|thread| thread.vcpu.is_some()).count() == 1;
         let mut guest = Guest { ends: vec![end], name: name.to_owned(), has_one_vcpu, ..Guest::default() };
+        if matches!(machine, Machine::Ping) {
+            guest.pauses.clone_from(&seen.pauses);
+        }
         // With vhost, the kernel carries the packets.
         let carriers = if seen.threads.iter().any(|t| t.name == VHOST) { VHOST } else { QEMU };
         for thread in seen.threads.iter().filter(|thread| is_recorded(thread)) {
@@ -190,6 +195,7 @@ impl Guest {
     /// The times within a piece in which threads of the host kept the guest from working, in their order. They do not
     /// overlap.
     pub fn kept(&self, piece: &Piece, timeline: &Timeline) -> Vec<Kept> {
+        let paused = self.paused(piece);
         let mut found = Vec::new();
         for (thread, evidence) in self.threads_for(piece, timeline) {
             let one = |(from_ns, to_ns, idle)| Kept { from_ns, to_ns, thread, idle, evidence };
@@ -199,7 +205,29 @@ impl Guest {
                 found.extend(spans.map(|(from, to)| one((from, to, idle))));
             }
         }
-        in_turn(found)
+        let others = in_turn(found);
+        let all = others.into_iter().flat_map(|kept| without(kept, &paused)).chain(paused.iter().copied());
+        in_turn(all.collect())
+    }
+
+    /// The parts of a piece in which the hypervisor had paused the guest: it has neither run a thread nor carried a packet then.
+    fn paused(&self, piece: &Piece) -> Vec<Kept> {
+        let evidence = match piece.what {
+            _ if self.is_of(piece.end) => Evidence::Seen,
+            // A message that no thread of an end had can have waited for the guest.
+            Doing::SleptForMessage(_) | Doing::Polled { .. } if self.has_both_ends => Evidence::Inferred,
+            Doing::SleptForMessage(_) | Doing::Polled { .. } => Evidence::AtMost,
+            _ => return Vec::new(),
+        };
+        let Some(thread) = self.first_thread() else { return Vec::new() };
+        let one = |(from_ns, to_ns): &(i64, i64)| Kept {
+            from_ns: piece.from_ns.max(*from_ns),
+            to_ns: piece.to_ns.min(*to_ns),
+            thread,
+            idle: Idle::Stopped,
+            evidence,
+        };
+        in_turn(self.pauses.iter().map(one).filter(|kept| kept.from_ns < kept.to_ns).collect())
     }
 
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.
@@ -306,6 +334,24 @@ mod tests {
         // The other end does not run in the guest.
         let other = Piece { end: "ping", ..piece(on(0)) };
         assert_eq!(guest.kept(&other, &timeline()), []);
+    }
+
+    /// Test: a pause from 300 to 550. The waits of the virtual CPU count only before and after it.
+    #[test]
+    fn while_the_hypervisor_pauses_a_guest_nothing_else_keeps_it() {
+        let guest =
+            Guest { pauses: vec![(300, 550)], names: [(MAIN, "qemu".into())].into(), ..guest(&[(0, VCPU), (1, 32)]) };
+        let on_cpu = Doing::Ran { cpu: Machine::Pong.cpu(0) };
+        let waits =
+            [(200, 300, VCPU, Evidence::Seen), (300, 550, MAIN, Evidence::Seen), (600, 650, VCPU, Evidence::Seen)];
+        assert_eq!(kept(&guest, on_cpu), waits);
+        let stopped = guest.kept(&piece(on_cpu), &timeline());
+        assert_eq!(stopped[1].idle, Idle::Stopped);
+        // A message that no thread had can have waited for the guest; the other end went on meanwhile.
+        let other = |what| Piece { end: "ping", ..piece(what) };
+        let asleep = guest.kept(&other(Doing::SleptForMessage(None)), &timeline());
+        assert!(asleep.contains(&Kept { evidence: Evidence::Inferred, ..stopped[1] }), "{asleep:?}");
+        assert_eq!(guest.kept(&other(on_cpu), &timeline()), []);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Look {
     pub(super) runs: bool,
     /// Wall-clock time of this host at the moment of the reading, in ns since 1970.
     pub(super) at_ns: i64,
+    /// The same moment in ns of the host's monotonic clock.
+    pub(super) monotonic_ns: i64,
     /// Events of QEMU since the previous reading: wall-clock time of this host in ns, and name of the event.
     pub(super) events: Vec<(i64, String)>,
 }
@@ -51,7 +53,8 @@ impl Look {
 
     /// Changes of the virtual machine's state and statistics since `earlier`, which must be the previous reading.
     pub fn since(self, earlier: &Look, guest: &str) -> GuestSeen {
-        let (paused_ns, still_paused) = self.paused(earlier);
+        let pauses = self.paused(earlier);
+        let paused_ns = pauses.iter().map(|(begin, end)| end - begin).sum();
         let of_pause = |name: &str| matches!(name, STOP | RESUME);
         let events = self.events.iter().map(|(_, name)| name.clone()).filter(|name| !of_pause(name)).collect();
         let counted = match (&earlier.vcpus, &self.vcpus) {
@@ -64,17 +67,37 @@ impl Look {
             Ok(vcpus) => (vcpus, None),
             Err(why) => (Vec::new(), Some(why)),
         };
-        GuestSeen { guest: guest.to_owned(), vcpus, not_counted, paused_ns, still_paused, events, threads: Vec::new() }
+        GuestSeen {
+            guest: guest.to_owned(),
+            vcpus,
+            not_counted,
+            paused_ns,
+            pauses: self.on_monotonic(earlier, pauses),
+            still_paused: !self.runs,
+            events,
+            threads: Vec::new(),
+        }
     }
 
-    /// Time in ns for which the vCPUs were stopped since the reading `earlier`, and whether they are stopped now.
-    fn paused(&self, earlier: &Look) -> (i64, bool) {
-        let (mut since, mut paused_ns) = ((!earlier.runs).then_some(earlier.at_ns), 0);
+    /// Times of the wall clock on the monotonic clock; empty if the wall clock was set since the reading `earlier`.
+    fn on_monotonic(&self, earlier: &Look, times_ns: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+        let ahead_ns = self.at_ns - self.monotonic_ns;
+        // A wall clock that is slewed changes by up to 0.5 ms/s.
+        let allowed_ns = 1_000_000 + (self.monotonic_ns - earlier.monotonic_ns) / 1_000;
+        let was_set = (ahead_ns - (earlier.at_ns - earlier.monotonic_ns)).abs() > allowed_ns;
+        let converted = times_ns.into_iter().filter(|_| !was_set);
+        converted.map(|(begin, end)| (begin - ahead_ns, end - ahead_ns)).collect()
+    }
+
+    /// Begin and end of each time since the reading `earlier` in which the vCPUs were stopped, wall-clock time in ns. A stop that
+    /// has not ended lasts until this reading.
+    fn paused(&self, earlier: &Look) -> Vec<(i64, i64)> {
+        let (mut since, mut pauses) = ((!earlier.runs).then_some(earlier.at_ns), Vec::new());
         for (at_ns, name) in &self.events {
             match (name.as_str(), since) {
                 (STOP, None) => since = Some(*at_ns),
                 (RESUME, Some(begin)) => {
-                    paused_ns += at_ns - begin;
+                    pauses.push((begin, *at_ns));
                     since = None;
                 }
                 _ => {}
@@ -82,7 +105,8 @@ impl Look {
         }
         // If events and state disagree, the state is right.
         let begin = if self.runs { None } else { Some(since.unwrap_or(earlier.at_ns)) };
-        (paused_ns + begin.map_or(0, |begin| self.at_ns - begin), !self.runs)
+        pauses.extend(begin.map(|begin| (begin, self.at_ns)));
+        pauses
     }
 }
 
@@ -96,7 +120,8 @@ mod tests {
 
     fn look(vcpus: Vec<BTreeMap<String, i64>>, runs: bool, at_ns: i64, events: &[(i64, &str)]) -> Look {
         let events = events.iter().map(|(at_ns, name)| (*at_ns, (*name).to_owned())).collect();
-        Look { vcpus: Ok(vcpus), runs, at_ns, events }
+        // The host was started at 40.
+        Look { vcpus: Ok(vcpus), runs, at_ns, monotonic_ns: at_ns - 40, events }
     }
 
     #[test]
@@ -114,19 +139,25 @@ mod tests {
     fn a_pause_lasts_until_its_end_event_or_until_now() {
         let pauses = |runs_before, runs, events: &[(i64, &str)]| {
             let seen = look(vec![], runs, 900, events).since(&look(vec![], runs_before, 100, &[]), "pong");
-            (seen.paused_ns, seen.still_paused, seen.events)
+            assert_eq!(seen.paused_ns, seen.pauses.iter().map(|(begin, end)| end - begin).sum::<i64>());
+            (seen.pauses, seen.still_paused, seen.events)
         };
-        assert_eq!(pauses(true, true, &[]), (0, false, vec![]));
+        assert_eq!(pauses(true, true, &[]), (vec![], false, vec![]));
         assert_eq!(
             pauses(true, true, &[(200, "STOP"), (500, "RESUME"), (600, "WATCHDOG")]),
-            (300, false, vec!["WATCHDOG".into()])
+            (vec![(160, 460)], false, vec!["WATCHDOG".into()])
         );
         assert_eq!(
             pauses(true, true, &[(200, "STOP"), (210, "RESUME"), (300, "STOP"), (350, "RESUME")]),
-            (60, false, vec![])
+            (vec![(160, 170), (260, 310)], false, vec![])
         );
-        assert_eq!(pauses(true, false, &[(200, "STOP")]), (700, true, vec![]));
-        assert_eq!(pauses(false, true, &[(150, "RESUME")]), (50, false, vec![]));
-        assert_eq!(pauses(false, false, &[]), (800, true, vec![]));
+        assert_eq!(pauses(true, false, &[(200, "STOP")]), (vec![(160, 860)], true, vec![]));
+        assert_eq!(pauses(false, true, &[(150, "RESUME")]), (vec![(60, 110)], false, vec![]));
+        assert_eq!(pauses(false, false, &[]), (vec![(60, 860)], true, vec![]));
+        // The wall clock was set by 2 ms: when the pause was is not known.
+        let later =
+            Look { monotonic_ns: 860 - 2_000_000, ..look(vec![], true, 900, &[(200, "STOP"), (500, "RESUME")]) };
+        let seen = later.since(&look(vec![], true, 100, &[]), "pong");
+        assert_eq!((seen.paused_ns, seen.pauses), (300, vec![]));
     }
 }

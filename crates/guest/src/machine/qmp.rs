@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
+use tailbound_host::{monotonic_ns, realtime_ns};
 
 /// Longest time to wait for QEMU's answer to a QMP command.
 const ANSWERS: Duration = Duration::from_secs(10);
@@ -129,9 +130,9 @@ impl Monitor {
         };
         // QEMU sends events that happened before the answer ahead of the answer.
         let runs = self.execute::<Status>("query-status", json!({}))?.running;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (at_ns, monotonic_ns) = (realtime_ns(), monotonic_ns());
         let events = self.events.drain(..).filter_map(|event| time_and_name(&event)).collect();
-        Ok(Look { vcpus, runs, at_ns: now.as_nanos() as i64, events })
+        Ok(Look { vcpus, runs, at_ns, monotonic_ns, events })
     }
 
     /// Statistics that KVM counts for each vCPU of the virtual machine, by name.

@@ -19,6 +19,9 @@ pub struct GuestSeen {
     /// Time for which the guest was paused, ns.
     #[serde(default)]
     pub paused_ns: i64,
+    /// Begin and end of each pause, monotonic ns of the host of the guest. Empty if its wall clock was set meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<(i64, i64)>,
     /// True if the guest was still paused after the last message.
     #[serde(default)]
     pub still_paused: bool,

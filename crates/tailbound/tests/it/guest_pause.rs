@@ -89,6 +89,37 @@ fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_ther
     guests.nothing_is_left();
 }
 
+/// Test with the pong end in a guest: the ledger of the incident of a pause of 300 ms names the hypervisor for 70 to 130 % of it.
+#[test]
+fn a_pause_is_the_cause_of_its_late_messages() {
+    let guests = Guests::new();
+    let text = study("duration: 4 s, timeout: 5 s", "", "driver: udp\npath: bridge\nattribution: machine")
+        .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
+    let child = guests.measuring(&text);
+    let mut monitor = Monitor::of(&guests, "pong");
+    guests.bench.wait_for_event("measuring begins", 1);
+    std::thread::sleep(Duration::from_millis(1500));
+    monitor.say("stop");
+    std::thread::sleep(Duration::from_millis(300));
+    monitor.say("cont");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(6), "{}", guests.bench.stderr());
+    let seen = &guests.bench.manifest()["trials"][0]["guests"][0];
+    let pauses: Vec<(i64, i64)> = serde_json::from_value(seen["pauses"].clone()).unwrap();
+    let [(begin, end)] = pauses[..] else { panic!("{seen}") };
+    let report = guests.bench.report();
+    let incidents = report["conditions"][0]["incidents"].as_array().unwrap();
+    let overlaps = |i: &&Value| i["begin_ns"].as_i64().unwrap() < end && begin < i["end_ns"].as_i64().unwrap();
+    let worst = incidents.iter().filter(overlaps).max_by_key(|i| i["excess_ns"].as_i64());
+    let incident = worst.expect("an incident of the pause");
+    let is_pause = |entry: &&Value| {
+        entry["cause"] == "stopped" && entry["end"] == "pong" && entry["by"]["name"] == "the hypervisor of guest pong"
+    };
+    let entries = incident["ledger"].as_array().into_iter().flatten().filter(is_pause);
+    let ns: i64 = entries.map(|entry| entry["ns_low"].as_i64().unwrap()).sum();
+    // Limit: as for all planted faults.
+    assert!(((end - begin) * 7..=(end - begin) * 13).contains(&(ns * 10)), "{ns} of {} ns: {incident:#}", end - begin);
+}
+
 /// Test of a guest that stays paused: the trial ends, and the error names the pause.
 #[test]
 fn a_guest_that_stays_paused_is_reported_as_paused() {
