@@ -5,8 +5,11 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use tailbound_model::CardStamping;
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const SIOCSHWTSTAMP: libc::c_ulong = 0x89b0;
+const SIOCGHWTSTAMP: libc::c_ulong = 0x89b1;
 const GSET: u32 = 0x01;
 const GDRVINFO: u32 = 0x03;
 pub(super) const GCOALESCE: u32 = 0x0e;
@@ -56,13 +59,18 @@ impl Ethtool {
     /// Sends one ethtool request; the kernel's answer replaces the words of the request. The first word is the command;
     /// `words` must be as long as the struct of the command.
     pub(super) fn request(&self, words: &mut [u32]) -> io::Result<()> {
+        self.call(SIOCETHTOOL, words)
+    }
+
+    /// Makes an ioctl on the interface; the answer replaces `words`, which must be as long as the struct of the call.
+    fn call(&self, number: libc::c_ulong, words: &mut [u32]) -> io::Result<()> {
         // SAFETY: every bit pattern, zero too, is a valid ifreq.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         request.ifr_name = self.name;
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
         // SAFETY: request points at `words`, which every caller makes at least as long as the struct of its command
         // (fixed structs, or as many entries as the request itself says).
-        let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &mut request) };
+        let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), number as _, &mut request) };
         if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
@@ -140,6 +148,30 @@ impl Ethtool {
         self.ask(&mut words)?;
         // The kernel reports -1 for an interface without a clock.
         Ok(i32::try_from(words[2]).ok().map(i32::unsigned_abs))
+    }
+
+    /// Which frames the network card stamps (SIOCGHWTSTAMP).
+    ///
+    /// # Errors
+    /// The driver does not report it, for example because the card makes no stamps.
+    pub fn stamping(&self) -> io::Result<CardStamping> {
+        self.stamping_call(SIOCGHWTSTAMP, CardStamping::default())
+    }
+
+    /// Sets which frames the network card stamps (SIOCSHWTSTAMP), and returns what the driver made of it, which can be more. Needs
+    /// CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    /// The driver refuses, for example because the card cannot stamp these frames.
+    pub fn set_stamping(&self, wanted: CardStamping) -> io::Result<CardStamping> {
+        self.stamping_call(SIOCSHWTSTAMP, wanted)
+    }
+
+    fn stamping_call(&self, number: libc::c_ulong, wanted: CardStamping) -> io::Result<CardStamping> {
+        // flags, tx_type, rx_filter.
+        let mut words = [0, wanted.sent.cast_unsigned(), wanted.received.cast_unsigned()];
+        self.call(number, &mut words)?;
+        Ok(CardStamping { sent: words[1].cast_signed(), received: words[2].cast_signed() })
     }
 
     /// Makes the kernel compute checksums before it gives packets to a virtual device. This is for devices whose

@@ -14,6 +14,7 @@ mod outcome;
 mod pods;
 mod process;
 mod queues;
+mod stamping;
 mod thread;
 
 use crate::virsh::Virsh;
@@ -41,6 +42,9 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         }
         Undo::RestoreQueues { interface, ifindex, netns, before, kind, handle } => {
             in_namespace(Some(netns), || queues::restore((interface, *ifindex), before, (kind, *handle)))
+        }
+        Undo::RestoreStamping { interface, ifindex, netns, before, set } => {
+            in_namespace(Some(netns), || stamping::restore((interface, *ifindex), *before, *set))
         }
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
         Undo::DeletePod { cluster, token } => pods::delete("delete", cluster, token),
@@ -88,6 +92,9 @@ pub fn describe(undo: &Undo) -> String {
             Some(root) => format!("give {interface} its queue discipline `{root}` back"),
             None => format!("give {interface} the default queue discipline of the kernel back"),
         },
+        Undo::RestoreStamping { interface, before, .. } => {
+            format!("set which frames the card of {interface} stamps back to `{before}`")
+        }
         Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from the cluster"),
         Undo::DeleteService { token, .. } => {
             format!("delete the Service with the label {token} and the pod behind this Service from the cluster")

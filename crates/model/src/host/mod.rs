@@ -4,9 +4,11 @@
 mod knob;
 mod queues;
 mod site;
+mod stamping;
 mod undo;
 
 pub use knob::{HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
 pub use queues::{QueueDiscipline, ROOT};
 pub use site::{Answer, Ask, DeviceAnswer, ProbeMessage, RestoreAnswer};
+pub use stamping::CardStamping;
 pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};

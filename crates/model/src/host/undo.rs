@@ -1,6 +1,6 @@
 //! Entries of the journal: how to undo each change that Tailbound makes to a host.
 
-use crate::{ContainerAccess, CpuList, NicSetting, PodSpec, QueueDiscipline, RoleScheduling};
+use crate::{CardStamping, ContainerAccess, CpuList, NicSetting, PodSpec, QueueDiscipline, RoleScheduling};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -137,6 +137,19 @@ pub enum Undo {
         /// Handle of the queue discipline that Tailbound set. If another queue discipline is at the root now, another program
         /// has replaced it since.
         handle: u32,
+    },
+    /// Undo of a change of which frames a network card stamps: restores its configuration.
+    RestoreStamping {
+        /// Name of the network interface whose card was changed.
+        interface: String,
+        /// Index of the interface: an interface with the same name and another index is a different interface.
+        ifindex: u32,
+        /// Network namespace of the interface whose card was changed.
+        netns: NetnsId,
+        /// What the card stamped before the change.
+        before: CardStamping,
+        /// What the card was set to stamp. If the card stamps something else now, another program has changed it since.
+        set: CardStamping,
     },
     /// Undo of a created pod: deletes the pod from its Kubernetes cluster.
     DeletePod {

@@ -1,20 +1,23 @@
 //! The hardware clocks of network cards that stamp the messages of the ends.
 
+use super::card_stamping::StampingCards;
 use std::path::PathBuf;
 use tailbound_host::{self as host, OffsetTrack, PtpClock, ptp_device_of};
-use tailbound_model::{ClockOffset, Severity, Warning};
+use tailbound_model::{ClockOffset, Problem, Severity, Warning};
 use tailbound_wire::Order;
 
 /// The clocks of the network cards of a trial's ends, and the readings of them.
 #[derive(Debug, Default)]
 pub(super) struct CardClocks {
     of_ends: Vec<(String, PtpClock, OffsetTrack)>,
-    /// Clocks that cannot be read, so that the stamps of their cards cannot be used.
+    /// The cards that were set to stamp messages in this trial.
+    stamping: StampingCards,
+    /// Clocks that cannot be read, so that the stamps of their cards cannot be used, and cards that cannot be set to stamp messages.
     pub warnings: Vec<Warning>,
 }
 
 impl CardClocks {
-    /// Opens the clocks of the cards that are to stamp messages.
+    /// Opens the clocks of the cards that are to stamp messages, and lets these cards stamp what they send.
     pub fn open(order: &Order) -> CardClocks {
         let wanted = order.spec.driver.options.get("timestamps").is_some_and(|stamps| stamps == "hardware");
         let mut clocks = CardClocks::default();
@@ -25,7 +28,13 @@ impl CardClocks {
             // On the loopback interface, no card is asked for.
             let Some(interface) = interface else { continue };
             match ptp_device_of(interface).and_then(|number| PtpClock::open(&device(number))) {
-                Ok(clock) => clocks.of_ends.push((name.to_owned(), clock, OffsetTrack::new())),
+                Ok(clock) => {
+                    clocks.of_ends.push((name.to_owned(), clock, OffsetTrack::new()));
+                    if let Err(problem) = clocks.stamping.add(interface, &format!("{}.cards-{name}", order.run_id)) {
+                        let Problem { code, what, remedy, .. } = problem;
+                        clocks.warnings.push(Warning::new(&code, Severity::Warning, what, remedy).at_end(name));
+                    }
+                }
                 Err(e) => {
                     let what = format!("stamps of the network card cannot be used: {}", e.problem().what);
                     clocks

@@ -5,6 +5,7 @@
 //! agent is one thread without async.
 
 mod card_clocks;
+mod card_stamping;
 mod child_process;
 mod host_settings;
 mod late_messages;

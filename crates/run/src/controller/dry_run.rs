@@ -84,6 +84,10 @@ pub fn dry_run(plan: &Plan) -> String {
     for line in asked {
         let _ = writeln!(out, "{line}");
     }
+    let by_card = |c: &Condition| c.spec.driver.options.get("timestamps").is_some_and(|stamps| stamps == "hardware");
+    if plan.conditions.iter().any(|c| c.not_possible.is_none() && by_card(c)) {
+        out.push_str("  network cards of the ends are set to stamp sent frames, and set back after each trial (needs CAP_NET_ADMIN)\n");
+    }
     out.push_str(&process_settings(plan));
     if let Some(c) = plan.conditions.iter().find(|c| c.spec.collect == Collect::Live) {
         let _ = writeln!(out, "  rows are stored during the measurement, from rings of {} cells", ring_cells(&c.spec));

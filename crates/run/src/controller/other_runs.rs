@@ -29,7 +29,10 @@ impl OtherRuns {
 
     fn of(&mut self, journals: Vec<JournalState>, when: &str) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        for other in journals.into_iter().filter(|j| j.owner_alive && j.run != self.own) {
+        // An agent of this run that changes network cards has a journal of its own.
+        let of_agents = format!("{}.", self.own);
+        let is_other = |j: &JournalState| j.owner_alive && j.run != self.own && !j.run.starts_with(&of_agents);
+        for other in journals.into_iter().filter(is_other) {
             let command = other.header.map_or(String::new(), |header| format!(", `{}`", header.command));
             let text = format!(
                 "another run of Tailbound ({}{command}) was active on this host {when}; it may have used the CPUs and \
@@ -66,7 +69,14 @@ mod tests {
     #[test]
     fn each_other_active_run_is_named_once() {
         let mut others = OtherRuns::new("own");
-        let all = || vec![journal("own", true), journal("other", true), journal("killed", false)];
+        let all = || {
+            vec![
+                journal("own", true),
+                journal("own.cards-ping", true),
+                journal("other", true),
+                journal("killed", false),
+            ]
+        };
         let found = others.of(all(), "when trial 1 of 2 began");
         let [warning] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(

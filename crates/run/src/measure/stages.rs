@@ -47,8 +47,8 @@ pub(super) fn send(
     let wanted = json(session, Endpoint::SESSION, "transport").is_some_and(|t| t["timestamps"] == "hardware");
     if wanted && !rows.is_empty() && rows.values().all(|row| row.card_ns == NO_TIME) {
         let text = "the network card stamped none of the sent messages";
-        let remedy = "let the card stamp all frames that it sends (`hwstamp_ctl -i INTERFACE -t 1`), if it can do so \
-                      (`ethtool -T INTERFACE`: hardware-transmit)";
+        let remedy = "look whether the card can stamp all frames that it sends (`ethtool -T INTERFACE`: hardware-transmit), and whether \
+                      another program changed what it stamps (`hwstamp_ctl -i INTERFACE`)";
         warnings.push(Warning::new("card_stamps", Severity::Warning, text, remedy).at_end(end));
     }
     let rows: Vec<StageRow> = rows.into_values().collect();
