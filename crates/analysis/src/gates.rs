@@ -16,22 +16,23 @@ const PARTS: i64 = 4;
 /// Number of parts into which a cycle is divided.
 const PHASES: i64 = 200;
 
-/// The waits for gates in these trials of a condition, for each end with gates. Trials whose ends have different clocks are left
-/// out.
+/// The waits for gates in these trials of a condition, for each end with gates. In trials whose ends have different clocks, a message
+/// counts only if its sender's stamps show when it left.
 pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Result<Vec<GateReport>, RecordError> {
     let spec = &condition.spec;
     if spec.ping.gates.is_none() && spec.pong.gates.is_none() {
         return Ok(Vec::new());
     }
     let mut tables: BTreeMap<String, Table> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| has_one_clock(record, **trial)) {
+    for trial in trials {
+        let one_clock = has_one_clock(record, *trial);
         let gates = of_trial(record, *trial, spec);
         let departures = gates.iter().map(|(end, _)| Departures::of(record, *trial, end));
         let departures: Vec<Departures> = departures.collect::<Result<_, _>>()?;
         record.scan(*trial, &columns().with_seq(), &mut |batch| {
             for ((end, gate), departures) in gates.iter().zip(&departures) {
                 let table = tables.entry(end.clone()).or_insert_with(|| Table::of(gate.clone()));
-                table.add(batch, end == "ping", (gate, departures));
+                table.add(batch, (end == "ping", one_clock), (gate, departures));
             }
         })?;
     }
@@ -92,14 +93,17 @@ impl Table {
     }
 
     /// Adds the messages of the ping, or the answers of the pong.
-    fn add(&mut self, batch: &SlotBatch, by_ping: bool, (gate, departures): (&Gate, &Departures)) {
+    fn add(&mut self, batch: &SlotBatch, (by_ping, one_clock): (bool, bool), (gate, departures): (&Gate, &Departures)) {
         for (i, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
-            let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns), gate.is_by_card());
-            self.add_message((sent_ns, received_ns), departure, gate);
+            let times = (sent_ns, one_clock.then_some(received_ns));
+            if let Some(departure) = departures.of_message(batch.seq[i], times, gate.is_by_card()) {
+                self.add_message(times, departure, gate);
+            }
         }
     }
 
-    fn add_message(&mut self, (sent_ns, received_ns): (i64, i64), departure: Departure, gate: &Gate) {
+    /// Adds a message that was sent at `sent_ns` and received at `received_ns`; `None` = the receiver has another clock.
+    fn add_message(&mut self, (sent_ns, received_ns): (i64, Option<i64>), departure: Departure, gate: &Gate) {
         let Some(wait_ns) = gate.wait_ns(sent_ns) else { return };
         let is_outside = departure.left_ns < gate.permitted_ns(departure.ready_ns);
         if let Some(stamped_ns) = departure.stamped_ns {
@@ -109,9 +113,10 @@ impl Table {
             left.late += u64::from(late_ns > 0);
             left.late_max_ns = left.late_max_ns.max(late_ns);
         }
+        self.outside += u64::from(is_outside);
+        let Some(received_ns) = received_ns else { return };
         self.add_phase(gate.phase_ns(sent_ns), received_ns - sent_ns);
         if is_outside {
-            self.outside += 1;
             return;
         }
         let (way_ns, beyond_ns) = (received_ns - sent_ns, (received_ns - sent_ns - wait_ns).max(0));
@@ -188,17 +193,22 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// The waits for a gate that is open for 5 of 20 ms. Each message has the times of its send call and of its receipt, ms.
-    fn table(messages: &[(f64, f64)]) -> GateReport {
+    /// The waits for a gate that is open for 5 of 20 ms, without messages.
+    fn empty() -> Table {
         let entry = |gates, ms: u64| Entry { gates, interval_ns: ms * 1_000_000 };
         let windows = Schedule { entries: vec![entry(1, 5), entry(2, 15)], cycle_ns: 0 }.windows(0, Rule::Kernel);
         let frame = Frame { bytes: 106, speed: "10Gbps".parse().unwrap() };
-        let gate = Gate::new(0, (windows, frame), 0, 1_000);
-        let mut table = Table::of(gate.clone());
+        Table::of(Gate::new(0, (windows, frame), 0, 1_000))
+    }
+
+    /// The waits for this gate. Each message has the times of its send call and of its receipt, ms.
+    fn table(messages: &[(f64, f64)]) -> GateReport {
+        let mut table = empty();
+        let gate = table.gate.clone();
         let ns = |ms: f64| (ms * MS as f64) as i64;
         for (sent, received) in messages {
             let (ready_ns, left_ns) = (ns(*sent), ns(*received));
-            table.add_message((ready_ns, left_ns), Departure { ready_ns, left_ns, stamped_ns: None }, &gate);
+            table.add_message((ready_ns, Some(left_ns)), Departure { ready_ns, left_ns, stamped_ns: None }, &gate);
         }
         table.report("ping".into(), "stream".into())
     }
@@ -218,6 +228,21 @@ mod tests {
             [(MS, 1, 100_000, 100_000), (6 * MS, 2, 14_200_000, 34_500_000), (18 * MS, 1, 2_300_000, 2_300_000)];
         assert_eq!(phases, expected);
         assert_eq!(found.permitted, [[0, 5 * MS - 104]]);
+    }
+
+    #[test]
+    fn between_two_clocks_only_stamps_show_whether_a_message_left_in_its_window() {
+        let mut table = empty();
+        let gate = table.gate.clone();
+        // Within its window, before it, and after it.
+        for (sent_ns, left_ns) in [(MS, 1_100_000), (6 * MS, 19 * MS), (6 * MS, 25_100_000)] {
+            let departure = Departure { ready_ns: sent_ns, left_ns, stamped_ns: Some((left_ns, left_ns)) };
+            table.add_message((sent_ns, None), departure, &gate);
+        }
+        let found = table.report("ping".into(), "stream".into());
+        assert_eq!((found.outside, found.left.as_ref().map(|left| (left.messages, left.late))), (1, Some((3, 1))));
+        assert!(found.waits.is_empty() && found.phases.is_empty());
+        assert_eq!(found.cycles_later, [0; 3]);
     }
 
     #[test]

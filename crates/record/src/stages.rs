@@ -51,7 +51,7 @@ pub struct Departures {
 pub struct Departure {
     /// The message was not ready earlier: begin of the send call, or arrival at the queue discipline.
     pub ready_ns: i64,
-    /// The message had left at this time: its receipt, or the latest time at which the network card or the driver of the interface can
+    /// The message had left at this time: its receipt by the same clock, or the latest time at which the network card or the driver of the interface can
     /// have sent it.
     pub left_ns: i64,
     /// Earliest and latest time at which it can have left, by its stamp; `None` = no stamp shows it.
@@ -69,19 +69,21 @@ impl Departures {
     }
 
     /// When the message with this sequence number was ready to leave, and left. Its send call began at `sent_ns`, and it was received
-    /// at `received_ns`. `by_card`: the network card holds messages back, so that only its own stamps show when they left.
-    pub fn of_message(&self, seq: u64, (sent_ns, received_ns): (i64, i64), by_card: bool) -> Departure {
+    /// at `received_ns`; `None` = the receiver has another clock. `by_card`: the network card holds messages back, so that only its own
+    /// stamps show when they left. `None`: neither a stamp nor the receipt shows when the message left.
+    pub fn of_message(&self, seq: u64, (sent_ns, received_ns): (i64, Option<i64>), by_card: bool) -> Option<Departure> {
         let row = self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|at| self.rows[at]);
         let time = |ns: i64| Some(ns).filter(|ns| *ns != NO_TIME);
         let queued_ns = row.and_then(|row| time(row.queued_ns)).map(|ns| ns - self.width_ns);
         let by_driver = |row: &StageRow| time(row.sent_ns).filter(|_| !by_card);
         let stamp_ns = row.and_then(|row| time(row.card_ns).or(by_driver(&row)));
-        let stamped_ns = stamp_ns.map(|ns| (ns - self.width_ns, (ns + self.width_ns).min(received_ns)));
-        Departure {
+        let latest_ns = |ns: i64| received_ns.map_or(ns, |received_ns| ns.min(received_ns));
+        let stamped_ns = stamp_ns.map(|ns| (ns - self.width_ns, latest_ns(ns + self.width_ns)));
+        Some(Departure {
             ready_ns: queued_ns.map_or(sent_ns, |ns| ns.max(sent_ns)),
-            left_ns: stamped_ns.map_or(received_ns, |(_, latest_ns)| latest_ns),
+            left_ns: stamped_ns.map(|(_, latest_ns)| latest_ns).or(received_ns)?,
             stamped_ns,
-        }
+        })
     }
 }
 
@@ -95,8 +97,8 @@ mod tests {
         let rows = vec![row(3, 110, 150, NO_TIME), row(5, 105, 150, 170), row(6, NO_TIME, NO_TIME, NO_TIME)];
         let departures = Departures { rows, width_ns: 10 };
         let of = |seq, by_card| {
-            let Departure { ready_ns, left_ns, stamped_ns } = departures.of_message(seq, (100, 175), by_card);
-            (ready_ns, left_ns, stamped_ns)
+            let found = departures.of_message(seq, (100, Some(175)), by_card).unwrap();
+            (found.ready_ns, found.left_ns, found.stamped_ns)
         };
         let [first, second] = [(100, 160, Some((140, 160))), (100, 175, Some((160, 175)))];
         let unknown = (100, 175, None);
@@ -104,5 +106,8 @@ mod tests {
         assert_eq!([4, 6].map(|seq| of(seq, false)), [unknown; 2]);
         // The driver had the message before the card sent it.
         assert_eq!([3, 5].map(|seq| of(seq, true)), [unknown, second]);
+        // The receiver has another clock, so that only stamps show when a message left.
+        let by_stamps = |seq| departures.of_message(seq, (100, None), false).map(|found| found.left_ns);
+        assert_eq!([3, 4, 5, 6].map(by_stamps), [Some(160), None, Some(180), None]);
     }
 }

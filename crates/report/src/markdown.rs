@@ -65,11 +65,11 @@ pub fn render_markdown(report: &Report) -> String {
         }
     }
     for (condition, gate) in crate::tables::gates::all(report) {
-        let table = crate::tables::gates::lines(gate).join("\n");
-        text.push_str(&format!(
-            "\n{}\n\n```text\n{table}\n```\n",
-            escape(&crate::tables::gates::sentences(condition, gate))
-        ));
+        text.push_str(&format!("\n{}\n", escape(&crate::tables::gates::sentences(condition, gate))));
+        let table = crate::tables::gates::lines(gate);
+        if !table.is_empty() {
+            text.push_str(&format!("\n```text\n{}\n```\n", table.join("\n")));
+        }
     }
     for (condition, launch) in crate::tables::launch::all(report) {
         text.push_str(&format!("\n{}\n", escape(&crate::tables::launch::sentences(condition, launch))));

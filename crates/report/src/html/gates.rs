@@ -19,7 +19,8 @@ pub(crate) fn section(report: &Report) -> String {
         return String::new();
     }
     let of_gate = all(report).map(|(condition, gate)| {
-        let table = of_cells(HEADS, gate.waits.iter().map(cells));
+        let has_waits = !gate.waits.is_empty();
+        let table = if has_waits { of_cells(HEADS, gate.waits.iter().map(cells)) } else { String::new() };
         let figure = phase::draw(condition, gate).map_or(String::new(), |canvas| {
             format!(
                 "<figure><div class=\"picture\">{}</div></figure>\n<p class=\"lead\">{FIGURE}</p>\n",

@@ -17,7 +17,6 @@ pub(crate) fn all(report: &Report) -> impl Iterator<Item = (&ConditionReport, &G
 
 /// Describes a gate and what the schedule predicts, in sentences.
 pub(crate) fn sentences(condition: &ConditionReport, gate: &GateReport) -> String {
-    let messages = if gate.end == "ping" { "messages" } else { "answers" };
     let mut text = format!(
         "Gate of class `{}` at the {} end ({}): frames of {} bytes, cycle {}.",
         gate.class,
@@ -36,13 +35,26 @@ pub(crate) fn sentences(condition: &ConditionReport, gate: &GateReport) -> Strin
         )),
         _ => text.push_str(" By the schedule, no window is long enough for a frame."),
     }
-    let [first, second, later] = gate.cycles_later;
-    text.push_str(&format!(
-        " {} {messages} arrived less than one cycle after their gate permitted them, {} one cycle later, and {} after that.",
-        count(first),
-        count(second),
-        count(later)
-    ));
+    text + &measured(gate)
+}
+
+/// Describes when the messages left or arrived, in sentences.
+fn measured(gate: &GateReport) -> String {
+    let messages = if gate.end == "ping" { "messages" } else { "answers" };
+    let mut text = String::new();
+    if gate.waits.is_empty() && gate.left.is_some() {
+        text.push_str(
+            " The ends have different clocks, so that only the stamps of the sender are compared with the schedule.",
+        );
+    } else {
+        let [first, second, later] = gate.cycles_later;
+        text.push_str(&format!(
+            " {} {messages} arrived less than one cycle after their gate permitted them, {} one cycle later, and {} after that.",
+            count(first),
+            count(second),
+            count(later)
+        ));
+    }
     if gate.outside > 0 {
         text.push_str(&format!(
             " {} {messages} left or arrived before their gate permitted them: the schedule is not effective.",
@@ -81,8 +93,11 @@ pub(crate) fn cells(waits: &GateWaits) -> [String; 7] {
     ]
 }
 
-/// The table of waits of a gate as lines of text, with columns of equal width.
+/// The table of waits of a gate as lines of text, with columns of equal width; none if no message has a wait.
 pub(crate) fn lines(gate: &GateReport) -> Vec<String> {
+    if gate.waits.is_empty() {
+        return Vec::new();
+    }
     let heads = HEADS.map(str::to_owned);
     let rows = std::iter::once(heads).chain(gate.waits.iter().map(cells)).collect();
     aligned(rows).into_iter().chain([COLUMNS.to_owned()]).collect()
@@ -105,6 +120,33 @@ pub(crate) fn aligned<const N: usize>(rows: Vec<[String; N]>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_document::GateLeft;
+
+    /// A gate that is open for 5 of 20 ms.
+    fn gate() -> GateReport {
+        GateReport {
+            end: "ping".into(),
+            class: "stream".into(),
+            frame_bytes: 106,
+            cycle_ns: 20_000_000,
+            mean_wait_ns: Some(5_625_424.6),
+            worst_wait_ns: Some(15_000_103),
+            share_without_wait: Some(0.249_995),
+            permitted: Vec::new(),
+            phases: Vec::new(),
+            waits: Vec::new(),
+            cycles_later: [0; 3],
+            outside: 3,
+            left: None,
+        }
+    }
+
+    #[test]
+    fn between_two_clocks_the_stamps_of_the_sender_are_compared_with_the_schedule() {
+        let gate = GateReport { left: Some(GateLeft { messages: 500, late: 2, late_max_ns: 31_000 }), ..gate() };
+        assert!(lines(&gate).is_empty());
+        insta::assert_snapshot!(measured(&gate));
+    }
 
     #[test]
     fn the_table_fits_into_a_narrow_terminal() {
@@ -119,19 +161,9 @@ mod tests {
             beyond_max_ns: 15_612_345,
         };
         let gate = GateReport {
-            end: "ping".into(),
-            class: "stream".into(),
-            frame_bytes: 106,
-            cycle_ns: 20_000_000,
-            mean_wait_ns: Some(5_625_424.6),
-            worst_wait_ns: Some(15_000_103),
-            share_without_wait: Some(0.249_995),
-            permitted: Vec::new(),
-            phases: Vec::new(),
             waits: vec![wait(0, 0, 144), wait(11_250_077, 15_000_103, 1_234_567)],
             cycles_later: [580, 2, 0],
-            outside: 3,
-            left: None,
+            ..gate()
         };
         let lines = lines(&gate);
         assert!(lines[..3].iter().all(|line| line.chars().count() <= 80), "{lines:#?}");

@@ -69,9 +69,8 @@ pub(super) async fn run(
     let mut result =
         trial_store::store(record, &dir, &mut parts, (lab, observed.host, context.here), unmatched.is_some()).await?;
     warn(context, &parts, observed.guests_not_asked, record)?;
-    if lab.agents.iter().all(|(_, agent)| agent.clock == lab.agents[0].1.clock) {
-        check_gates(context, &dir, record)?;
-    }
+    let has_one_clock = lab.agents.iter().all(|(_, agent)| agent.clock == lab.agents[0].1.clock);
+    check_gates(context, (&dir, has_one_clock), record)?;
     record_counters(record, id, lab, &before, after)?;
     let none_arrived = match spec.measure {
         Measure::PingPong(_) => (result.answered == 0 && result.scheduled > 0).then(|| no_answer(&parts)),
@@ -187,13 +186,17 @@ fn warn(
     Ok(())
 }
 
-/// Warns of messages that left outside of the windows of their gates. The ends have one clock.
-fn check_gates(context: &TrialContext<'_>, dir: &Path, record: &mut RecordWriter) -> Result<(), RunError> {
+/// Warns of messages that left outside of the windows of their gates.
+fn check_gates(
+    context: &TrialContext<'_>,
+    (dir, has_one_clock): (&Path, bool),
+    record: &mut RecordWriter,
+) -> Result<(), RunError> {
     let (id, spec) = (context.trial.id, context.spec());
     let path = record.manifest.trial(id).path.as_ref();
     let ends = path.map_or(&[][..], |path| path.ends.as_slice());
     let unknown = tailbound_gates::unknown_speeds(ends, spec.payload.0);
-    for warning in gated::outside(dir, id, ends, spec)?.into_iter().chain(unknown) {
+    for warning in gated::outside(dir, (id, has_one_clock), ends, spec)?.into_iter().chain(unknown) {
         record.warn(warning.at_trial(id))?;
     }
     Ok(())

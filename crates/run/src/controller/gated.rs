@@ -6,12 +6,17 @@ use tailbound_gates::Gate;
 use tailbound_model::{Metric, PathEnd, Severity, TrialSpec, Warning};
 use tailbound_record::{Columns, Departures, Record};
 
-/// Warnings about messages of a trial that left, or arrived, before their gate permitted them, by the schedule that the kernel reported. The
-/// ends have one clock. `dir`: directory of the record.
+/// Warnings about messages of a trial that left, or arrived, before their gate permitted them, by the schedule that the kernel reported.
+/// If the ends have different clocks, only messages with stamps of their sender are checked. `dir`: directory of the record.
 ///
 /// # Errors
 /// The samples cannot be read.
-pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSpec) -> Result<Vec<Warning>, RunError> {
+pub(super) fn outside(
+    dir: &Path,
+    (trial, has_one_clock): (usize, bool),
+    ends: &[PathEnd],
+    spec: &TrialSpec,
+) -> Result<Vec<Warning>, RunError> {
     let gates = Gate::of_ends(ends, spec);
     if gates.is_empty() {
         return Ok(Vec::new());
@@ -24,7 +29,8 @@ pub(super) fn outside(dir: &Path, trial: usize, ends: &[PathEnd], spec: &TrialSp
     record.scan(trial, &columns, &mut |batch| {
         for (((end, gate), departures), (outside, all)) in gates.iter().zip(&departures).zip(&mut counts) {
             for (i, sent_ns, received_ns) in batch.ways(end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
-                let departure = departures.of_message(batch.seq[i], (sent_ns, received_ns), gate.is_by_card());
+                let times = (sent_ns, has_one_clock.then_some(received_ns));
+                let Some(departure) = departures.of_message(batch.seq[i], times, gate.is_by_card()) else { continue };
                 *all += 1;
                 *outside += u64::from(departure.left_ns < gate.permitted_ns(departure.ready_ns));
             }

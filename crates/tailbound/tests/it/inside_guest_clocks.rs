@@ -278,3 +278,45 @@ fn a_card_stamps_each_message_that_it_sends() {
     // Limit: the clock of the card is read in brackets of some microseconds, also in an emulated guest.
     assert!((1..1_000_000).contains(&width_ns), "{width_ns}");
 }
+
+/// Test: the ping has a gate schedule of the kernel, and the pong another clock, because it is in a time namespace. The stamps of the ping
+/// alone show that each message left in its window. If the schedule is replaced during the trial, the trial is invalid.
+#[test]
+fn windows_are_checked_by_the_stamps_of_the_sender_if_the_pong_has_another_clock() {
+    let Some([kernel]) = needed([KERNEL]) else { return };
+    let study = "study: apart\nquestion: q\nmeasure: { ping-pong: { slots: 400, warm_up: 10, timeout: 2 s } }\nrate: 37 Hz\n\
+                 driver: { udp: { priority: 7, timestamps: stages } }\nattribution: off\n\
+                 path: { existing: { ping: { interface: v0 }, pong: { interface: v1 } } }\n\
+                 ends:\n  ping: { place: { existing-netns: a }, gates: { by: existing } }\n  \
+                 pong: { place: { ssh: { host: other, program: /bin/tailbound } } }\n";
+    // A program named ssh that runs the command in the network namespace b, with a clock that is 1,000 s ahead.
+    let lines = format!(
+        "cat > /bin/ssh <<'END'\n#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift 2\n\
+         exec ip netns exec b unshare --time --monotonic 1000 --fork sh -c \"$*\"\nEND\n\
+         chmod +x /bin/ssh; ip netns add a; ip netns add b\n\
+         ip link add v0 netns a numtxqueues 2 type veth peer name v1 netns b\n\
+         ip -n a address add 10.9.0.1/24 dev v0; ip -n b address add 10.9.0.2/24 dev v1\n\
+         ip -n a link set v0 up; ip -n b link set v1 up; ip -n b link set lo up\n\
+         gates() {{ tc -n a qdisc replace dev v0 parent root handle 100: stab overhead 24 taprio num_tc 2 map 1 1 1 1 1 1 1 0 1 1 1 1 \
+         1 1 1 1 queues 1@0 1@1 base-time $1 sched-entry S 1 5000000 sched-entry S 2 15000000 clockid CLOCK_TAI; }}\n\
+         gates 0\ncat > apart.yaml <<'END'\n{study}END\n\
+         tailbound run apart.yaml --out apart -q >done 2>&1\n\
+         tailbound run apart.yaml --out replaced -q >>done 2>&1 &\n\
+         RUN=$!; for N in $(seq 120); do cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q -- 'agent --measure' && break; sleep 1; done\n\
+         sleep 3; gates 10000000 >>done 2>&1; wait $RUN; tailbound report replaced | grep 'permitted them: the' | head -1 >>done\n\
+         tailbound report apart --format json >found 2>>done"
+    );
+    let options = ["--module", "sch_taprio", "--with", "ip,tc,unshare"];
+    let (found, console) = found(&Guest::with_kernel(&kernel), &options, &lines);
+    assert_eq!(found["status"], "valid", "{}\n{console}", found["warnings"]);
+    let condition = &found["conditions"][0];
+    assert!(condition["out"].is_null() && condition["out_range"].is_object(), "the ends have one clock: {console}");
+    let gate = &condition["gates"][0];
+    println!("{gate}");
+    let [outside, left] = [&gate["outside"], &gate["left"]["messages"]].map(|number| number.as_u64());
+    assert_eq!((outside, left), (Some(0), Some(400)), "{gate}\n{console}");
+    assert_eq!((&gate["waits"], &gate["phases"]), (&Value::Array(Vec::new()), &Value::Array(Vec::new())));
+    // The trial with another schedule than the one that was read.
+    let invalid = console.lines().find(|line| line.contains("permitted them: the schedule"));
+    println!("{}", invalid.unwrap_or_else(|| panic!("{console}")));
+}
