@@ -63,7 +63,7 @@ impl Spans {
     pub fn finish(self, trial: usize, one_clock: bool) -> Option<MovementReport> {
         let kind = match movement(&self.found, one_clock)? {
             Movement::PhaseSweep { out, ppm, worst_wait_ns, ramps } => MovementKind::PhaseSweep {
-                leg: if out { "out" } else { "back" }.to_owned(),
+                leg: out.map_or("round_trip", |out| if out { "out" } else { "back" }).to_owned(),
                 ppm,
                 worst_wait_ns: worst_wait_ns as i64,
                 ramps: ramps as u64,

@@ -18,13 +18,15 @@ pub struct MovementReport {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MovementKind {
     /// Messages on one way waited for something periodic, e.g. a gate, whose cycle drifts against the period of the messages: the
-    /// wait changes steadily between nothing and the worst wait, and then jumps. The other way rests.
+    /// wait changes steadily between nothing and the worst wait, and then jumps. The other way rests, or between two clocks, moves at a
+    /// steady rate.
     PhaseSweep {
-        /// Way of the messages: `out` or `back`.
+        /// Way of the messages: `out` or `back`; or `round_trip`, if only the sum of both ways shows the sweep, because the clocks of the
+        /// ends also moved against each other.
         leg: String,
         /// Change of the wait over time, parts per million.
         ppm: f64,
-        /// Largest wait beyond the shortest time on this way, ns.
+        /// Largest wait beyond the shortest time on this way, or on both ways together, ns.
         worst_wait_ns: i64,
         /// Number of steady changes of the wait, each between two jumps or times without a wait.
         ramps: u64,

@@ -40,8 +40,8 @@ pub struct WaySpan {
 pub enum Movement {
     /// The phase of the messages swept through the cycle of a gate on one way.
     PhaseSweep {
-        /// Whether it was the way out.
-        out: bool,
+        /// Whether it was the way out; `None` = only the sum of both ways shows the sweep, because a clock moved meanwhile.
+        out: Option<bool>,
         /// Change of the wait over time, parts per million: by how much the rates of cycle and period differ.
         ppm: f64,
         /// Largest wait beyond the shortest time on this way, ns.
@@ -70,7 +70,22 @@ pub fn movement(spans: &[WaySpan], one_clock: bool) -> Option<Movement> {
     if one_clock {
         return sweep_of_one_way(&out, &back);
     }
-    clock_error(&out, &back, &series(|s| s.out_ns + s.back_ns))
+    let sum = series(|s| s.out_ns + s.back_ns);
+    clock_error(&out, &back, &sum).or_else(|| sweep_of_the_sum(&out, &back, &sum))
+}
+
+/// A sweep of the sum of both ways, in which an error of a clock does not show. If one of the ways moves at a steady rate only, which is
+/// the rate of the clocks, the sweep is on the other one.
+fn sweep_of_the_sum(out: &[(f64, f64)], back: &[(f64, f64)], sum: &[(f64, f64)]) -> Option<Movement> {
+    let Sweep { slope, worst_wait_ns, ramps } = sweep(sum)?;
+    let rests =
+        |way: &[(f64, f64)]| line(way).is_some_and(|line| moved(&residuals(way, &line)) <= AT_REST * worst_wait_ns);
+    let out = match (rests(out), rests(back)) {
+        (false, true) => Some(true),
+        (true, false) => Some(false),
+        _ => None,
+    };
+    Some(Movement::PhaseSweep { out, ppm: slope * 1e6, worst_wait_ns, ramps })
 }
 
 /// A sweep of one way while the other one rests.
@@ -78,7 +93,7 @@ fn sweep_of_one_way(out: &[(f64, f64)], back: &[(f64, f64)]) -> Option<Movement>
     let of = |way: &[(f64, f64)], other: &[(f64, f64)], out: bool| {
         let sweep = sweep(way)?;
         (moved(other) <= AT_REST * sweep.worst_wait_ns).then_some(Movement::PhaseSweep {
-            out,
+            out: Some(out),
             ppm: sweep.slope * 1e6,
             worst_wait_ns: sweep.worst_wait_ns,
             ramps: sweep.ramps,
@@ -273,13 +288,47 @@ mod tests {
                 continue;
             };
             found += 1;
-            assert_eq!(out, way_out, "{seed}");
+            assert_eq!(out, Some(way_out), "{seed}");
             // The wait falls while the phase rises.
             assert!((slope + ppm).abs() < 0.05 * ppm.abs(), "{seed}: {slope} {ppm}");
             assert!((worst_wait_ns - (503.0 * US - open)).abs() < 0.08 * 503.0 * US, "{seed}: {worst_wait_ns} {open}");
             assert!(ramps >= 2, "{seed}");
         }
         assert!(found * 100 >= TRIALS * 98, "{found} of {TRIALS}");
+    }
+
+    /// Test: between two clocks, the sum of both ways shows the sweep, also if a clock hunts meanwhile; the way is only known if none
+    /// does.
+    #[test]
+    fn a_sweep_between_two_clocks_is_found_in_the_sum_of_both_ways() {
+        for hunts in [false, true] {
+            let mut found = 0;
+            for seed in 0..TRIALS {
+                let random = &mut Random(SplitMix64(seed));
+                let (ppm, open, begin) =
+                    (drift(random), (20.0 + 181.0 * random.unit()) * US, random.unit() * 503.0 * US);
+                let (error, rate, way_out) = (hunting(random), 40e-6 * (random.unit() - 0.5), seed % 2 == 0);
+                let spans = trial(random, |at_ns, _| {
+                    let wait = wait_ns(at_ns, ppm, (open, 503.0 * US), begin);
+                    let clock = 5.0 * S + rate * at_ns + if hunts { error(at_ns) } else { 0.0 };
+                    if way_out { (wait + clock, -clock) } else { (clock, wait - clock) }
+                });
+                let Some(Movement::PhaseSweep { out, ppm: slope, worst_wait_ns, .. }) = movement(&spans, false) else {
+                    assert_eq!(movement(&spans, false), None, "{seed}: no error of a clock");
+                    continue;
+                };
+                found += 1;
+                // A clock that hunts by little can leave the way known.
+                assert!(out == Some(way_out) || hunts && out.is_none(), "{seed}, hunts {hunts}: {out:?}");
+                assert!((slope + ppm).abs() < 0.05 * ppm.abs(), "{seed}: {slope} {ppm}");
+                assert!(
+                    (worst_wait_ns - (503.0 * US - open)).abs() < 0.08 * 503.0 * US,
+                    "{seed}: {worst_wait_ns} {open}"
+                );
+            }
+            println!("hunts {hunts}: {found} of {TRIALS}");
+            assert!(found * 100 >= TRIALS * 98, "{found} of {TRIALS}");
+        }
     }
 
     #[test]
@@ -309,12 +358,12 @@ mod tests {
     }
 
     /// Test: whatever moved the times, nothing is claimed that is not clear: random walks, steps of the load, slow rises, daily
-    /// curves, both causes together, sweeps of both ways, and noise.
+    /// curves, sweeps of both ways, and noise.
     #[test]
     fn nothing_is_said_about_other_movements() {
         type Moves = Box<dyn FnMut(f64, &mut Random) -> (f64, f64)>;
         type Decoy = fn(&mut Random) -> Moves;
-        let decoys: [(&str, Decoy); 9] = [
+        let decoys: [(&str, Decoy); 8] = [
             ("noise", |_| Box::new(|_, _| (0.0, 0.0))),
             ("random walk", |_| {
                 let mut at = [0.0; 2];
@@ -346,13 +395,6 @@ mod tests {
                 let (period, height) = ((50.0 + 300.0 * random.unit()) * S, 300.0 * US * random.unit());
                 Box::new(move |at, _| (height * (at / period * std::f64::consts::TAU).sin(), 0.0))
             }),
-            ("both causes", |random| {
-                let (error, ppm, begin) = (hunting(random), drift(random), random.unit() * 503.0 * US);
-                Box::new(move |at, _| {
-                    let wait = wait_ns(at, ppm, (101.0 * US, 503.0 * US), begin);
-                    (wait + error(at), -error(at))
-                })
-            }),
             ("sweeps of both ways", |random| {
                 let (ppm, begin) = (drift(random), random.unit() * 503.0 * US);
                 Box::new(move |at, _| {
@@ -362,9 +404,7 @@ mod tests {
             }),
         ];
         for (name, decoy) in decoys {
-            // With one clock, no clock can be wrong: what moves a little on the other way is then something else.
-            let clocks = if name == "both causes" { &[false][..] } else { &[true, false] };
-            for &one_clock in clocks {
+            for one_clock in [true, false] {
                 let mut wrong = 0;
                 for seed in 0..TRIALS {
                     let random = &mut Random(SplitMix64(seed));

@@ -19,11 +19,18 @@ fn words(moved: &MovementReport) -> (&'static str, String) {
     let ns = |ns: i64| time(ns as f64);
     match &moved.kind {
         MovementKind::PhaseSweep { leg, ppm, worst_wait_ns, ramps } => {
-            let other = if leg == "out" { "back" } else { "out" };
+            let (way, rest) = match leg.as_str() {
+                "out" => ("on the way out", "the way back rests. This is no error of a clock"),
+                "back" => ("on the way back", "the way out rests. This is no error of a clock"),
+                _ => (
+                    "on one of both ways, or on both",
+                    "the sum of both ways shows it, in which an error of a clock does not show. The clocks of the ends also moved \
+                     against each other, so that the way is not known",
+                ),
+            };
             let text = format!(
-                "the phase of the messages sweeps through the cycle of something periodic on the way {leg}, for example a gate or a \
-                 tick. The wait changes by {ppm:.2} ppm of the time, between 0 and {}, and then jumps ({} times); the way {other} \
-                 rests. This is no error of a clock.",
+                "the phase of the messages sweeps through the cycle of something periodic {way}, for example a gate or a tick. The \
+                 wait changes by {ppm:.2} ppm of the time, between 0 and {}, and then jumps ({} times); {rest}.",
                 ns(*worst_wait_ns),
                 count(*ramps)
             );

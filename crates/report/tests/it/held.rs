@@ -192,10 +192,22 @@ fn a_phase_sweep_and_a_clock_error_are_told_apart() {
         panic!("{:?}", hunting.conditions[0].movements)
     };
     assert!((90_000..140_000).contains(moved_ns) && *sum_moved_ns < 5_000, "{moved_ns} {sum_moved_ns}");
+    // The same sweep between two clocks, of which one is steady or swings.
+    let steady = |ns: i64| 5_000_000_000 + ns / 50_000;
+    let [between, meanwhile] = [moved(swept, Some(steady)), moved(swept, Some(swing))];
+    for (report, way) in [(&between, "out"), (&meanwhile, "round_trip")] {
+        let [MovementReport { kind: MovementKind::PhaseSweep { leg, ppm, worst_wait_ns, .. }, .. }] =
+            &report.conditions[0].movements[..]
+        else {
+            panic!("{:?}", report.conditions[0].movements)
+        };
+        assert!(leg == way && (*ppm + 40.0).abs() < 1.0, "{leg} {ppm}");
+        assert!((worst_wait_ns - 402_000).abs() < 12_000, "{worst_wait_ns}");
+    }
     for quiet in [moved(jittered, None), moved(jittered, Some(|ns| 5_000_000_000 + ns / 50_000))] {
         assert_eq!(quiet.conditions[0].movements, []);
     }
-    let texts = [&sweep, &hunting].map(|report| {
+    let texts = [&sweep, &meanwhile, &hunting].map(|report| {
         let found = report.findings.iter().find(|f| ["phase_sweep", "clock_error"].contains(&f.code.as_str()));
         found.unwrap().text.replace(['\u{202f}', '\u{a0}', '\u{2009}'], " ")
     });
