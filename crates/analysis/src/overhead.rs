@@ -19,8 +19,11 @@ pub(crate) fn of(record: &Record, conditions: &[ConditionReport], warnings: &[Wa
     let mut report = AgainstReport { factor: asked.factor.clone(), level: asked.level.clone(), rows: Vec::new() };
     let level = |c: &Condition| c.levels.get(&asked.factor).cloned().unwrap_or_default();
     let options = CompareOptions { metrics: vec![Metric::RoundTrip], margin: None };
-    let equal =
-        |a: &Condition, b: &Condition| a.levels.iter().all(|(f, l)| *f == asked.factor || b.levels.get(f) == Some(l));
+    let equal = |a: &Condition, b: &Condition| {
+        let same =
+            |(f, l): (&String, &String)| compare::belongs_to(plan, &asked.factor, f) || b.levels.get(f) == Some(l);
+        a.levels.iter().all(same)
+    };
     let mut levels: Vec<String> = Vec::new();
     for condition in plan.conditions.iter().filter(|c| level(c) != asked.level) {
         let baseline = plan.conditions.iter().find(|b| level(b) == asked.level && equal(condition, b));
@@ -38,7 +41,9 @@ pub(crate) fn of(record: &Record, conditions: &[ConditionReport], warnings: &[Wa
             levels.push(level(condition));
         }
         let baseline = baseline.map(|b| b.id);
-        report.rows.push(AgainstRow { condition: condition.id, baseline, why, overheads: Vec::new() });
+        let both = baseline.filter(|_| why.is_none()).map(|b| conditions[condition.id].differences(&conditions[b]));
+        let differences = both.unwrap_or_default();
+        report.rows.push(AgainstRow { condition: condition.id, baseline, why, overheads: Vec::new(), differences });
     }
     for other in levels {
         let sides = Some([asked.level.as_str(), other.as_str()]);

@@ -5,6 +5,7 @@
 
 use crate::comparison::VerdictWord;
 use crate::factor::short_factor;
+use crate::spread::Difference;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,10 @@ pub struct AgainstRow {
     /// Overheads of the condition over its baseline condition, one for each figure; empty if no overhead was computed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overheads: Vec<Overhead>,
+    /// Mean, standard deviation and maximum of each metric beside those of the baseline condition; empty if no overhead
+    /// was computed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<Difference>,
 }
 
 /// Overhead of a condition over its baseline condition, for one figure. A value above zero is a cost: lower throughput,
@@ -42,7 +47,7 @@ pub struct AgainstRow {
 pub struct Overhead {
     /// Metric of the compared figure: `throughput` or `round_trip`.
     pub metric: String,
-    /// Statistic of the figure: `Mbit/s` of payload (`samples/s` if payloads differ), `p50` or `p99`.
+    /// Statistic of the figure: `Mbit/s` of payload (`samples/s` if payloads differ), `p50`, `p99` or `mean`.
     pub statistic: String,
     /// Unit of the values `baseline` and `value`: `Mbit/s`, `1/s` or `ns`.
     pub unit: String,
@@ -79,8 +84,12 @@ pub struct Overhead {
 pub type OverheadFigure = (&'static str, &'static str, bool);
 
 /// Figures for which overheads relative to a baseline condition are computed.
-pub const OVERHEAD_FIGURES: [OverheadFigure; 3] =
-    [("throughput", "samples/s", true), ("round_trip", "p50", false), ("round_trip", "p99", false)];
+pub const OVERHEAD_FIGURES: [OverheadFigure; 4] = [
+    ("throughput", "samples/s", true),
+    ("round_trip", "p50", false),
+    ("round_trip", "p99", false),
+    ("round_trip", "mean", false),
+];
 
 impl AgainstReport {
     /// Short name of the factor with the baseline level, e.g. `network host`.

@@ -44,6 +44,9 @@ pub fn render_markdown(report: &Report) -> String {
         text.push_str(if notes.is_empty() { "" } else { "\n" });
         notes.iter().for_each(|n| text.push_str(&format!("- {}\n", escape(n))));
     }
+    if let Some(of) = crate::tables::spread::of(report) {
+        text.push_str(&flow(&of.levels, &of.title, &of.columns));
+    }
     let legs = crate::tables::legs::columns(report);
     if !legs.is_empty() {
         text.push_str(&flow(&table, crate::tables::legs::TITLE, &legs));

@@ -6,7 +6,7 @@ use crate::tables::sparkline::Axis;
 use crate::tables::summary::{Row, Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::{WarningGroup, warning_text};
-use crate::tables::{against, bins, clock_history, gates, launch, legs, loops, patterns, stages, warnings};
+use crate::tables::{against, bins, clock_history, gates, launch, legs, loops, patterns, spread, stages, warnings};
 use crate::tables::{flow, tools, writer};
 use crate::text::{Paint, wrap};
 use tailbound_document::{Finding, FindingLevel, Report};
@@ -49,6 +49,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     let grown = report.findings.iter().filter(|f| f.code == "growth");
     grown.flat_map(|f| wrap(&f.text, width, 2)).for_each(&mut line);
     against_lines(report, width, &paint).into_iter().for_each(&mut line);
+    if let Some(of) = spread::of(report) {
+        column_lines((&of.title, of.columns), &of.levels, width, &paint).into_iter().for_each(&mut line);
+    }
     for l in leg_lines(report, &table, width, &paint) {
         line(l);
     }

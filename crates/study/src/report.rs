@@ -3,12 +3,16 @@
 use crate::error::{Fault, advice};
 use crate::factors::Factor;
 use crate::format::{
-    Duration, HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, RangeKeys, ReportKeys, TailKeys,
+    Duration, FiguresKeys, HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, RangeKeys, ReportKeys,
+    TailKeys,
 };
 use crate::read::At;
 use crate::tree::{Kind, Node};
 use crate::{levels, miss_window, shape};
-use tailbound_model::{AgainstSpec, HistogramSpec, Metric, Nanos, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
+use tailbound_model::{
+    AgainstSpec, HistogramSpec, Metric, Nanos, Pattern, Published, PublishedFigures, RangeSpec, ReportSpec,
+    SPREAD_METRICS, TailSpec,
+};
 
 /// Largest number of bins in a table that a report page can show.
 const MAX_BINS: u32 = 100;
@@ -104,7 +108,12 @@ fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
             Fault::new(bins.at, reason).help(format!("write 1 to {MAX_BINS} bins; an open bin above them is added"))
         );
     }
-    let metric = match metric.unwrap_or(HistogramMetric::RoundTrip) {
+    Ok(HistogramSpec { metric: self::metric(*metric), bin: bin.value.0, bins: bins.value })
+}
+
+/// Metric of the model that a study file names; the round trip if it names none.
+fn metric(keys: Option<HistogramMetric>) -> Metric {
+    match keys.unwrap_or(HistogramMetric::RoundTrip) {
         HistogramMetric::RoundTrip => Metric::RoundTrip,
         HistogramMetric::HalfRoundTrip => Metric::HalfRoundTrip,
         HistogramMetric::Out => Metric::Out,
@@ -113,8 +122,7 @@ fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
         HistogramMetric::BackNetwork => Metric::BackNetwork,
         HistogramMetric::FromIntended => Metric::FromIntended,
         HistogramMetric::WakeToSent => Metric::WakeToSent,
-    };
-    Ok(HistogramSpec { metric, bin: bin.value.0, bins: bins.value })
+    }
 }
 
 fn range(keys: &At<RangeKeys>) -> Result<RangeSpec, Fault> {
@@ -138,10 +146,10 @@ fn tail(keys: &TailKeys) -> Result<TailSpec, Fault> {
 }
 
 fn published(keys: &At<PublishedKeys>, table: Option<HistogramSpec>) -> Result<Published, Fault> {
-    let PublishedKeys { name, text, histogram, patterns } = &keys.value;
-    if text.is_none() && histogram.is_none() && patterns.is_none() {
+    let PublishedKeys { name, text, histogram, patterns, figures } = &keys.value;
+    if text.is_none() && histogram.is_none() && patterns.is_none() && figures.is_none() {
         let reason = format!("the published result `{name}` has no content");
-        return Err(Fault::new(keys.at, reason).help("give `text`, `histogram` or `patterns`"));
+        return Err(Fault::new(keys.at, reason).help("give `text`, `histogram`, `patterns` or `figures`"));
     }
     if let Some(counts) = histogram {
         let Some(table) = table else {
@@ -169,5 +177,36 @@ fn published(keys: &At<PublishedKeys>, table: Option<HistogramSpec>) -> Result<P
         text: text.clone(),
         histogram: histogram.as_ref().map(|h| h.value.clone()).unwrap_or_default(),
         patterns: patterns.filter_map(|(p, n)| Some((p, n?))).collect(),
+        figures: figures.as_ref().map(published_figures).transpose()?,
     })
+}
+
+fn published_figures(keys: &At<FiguresKeys>) -> Result<PublishedFigures, Fault> {
+    let FiguresKeys { metric: of, mean, mean_above, stddev, max } = &keys.value;
+    let pair = |key: &Option<At<Vec<Duration>>>| {
+        let Some(times) = key else { return Ok(None) };
+        match times.value.as_slice() {
+            [one] => Ok(Some([one.0; 2])),
+            [low, high] if low.0 <= high.0 => Ok(Some([low.0, high.0])),
+            _ => Err(Fault::new(times.at, "a published figure is one time, or the smallest and the largest one")
+                .help("for example `[300 us]` or `[7 us, 27 us]`")),
+        }
+    };
+    let metric = metric(*of);
+    if !SPREAD_METRICS.contains(&metric) {
+        let reason = format!("the table of means, standard deviations and maxima has no {}", metric.key());
+        return Err(Fault::new(keys.at, reason).help("`round-trip`, `out`, `out-network`, `back` or `back-network`"));
+    }
+    let figures = PublishedFigures {
+        metric,
+        mean: pair(mean)?,
+        mean_above: pair(mean_above)?,
+        stddev: pair(stddev)?,
+        max: pair(max)?,
+    };
+    if [figures.mean, figures.mean_above, figures.stddev, figures.max].iter().all(Option::is_none) {
+        return Err(Fault::new(keys.at, "the published figures have no content")
+            .help("give `mean`, `mean_above`, `stddev` or `max`"));
+    }
+    Ok(figures)
 }

@@ -13,6 +13,6 @@ mod table;
 mod trials;
 
 pub use options::{CompareError, CompareOptions};
-pub(crate) use pairs::apart;
+pub(crate) use pairs::{apart, belongs_to};
 pub use pairs::{compare_levels, compare_records};
 pub(crate) use trials::mean_of_trial;

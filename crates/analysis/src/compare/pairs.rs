@@ -10,7 +10,7 @@ use crate::names::names;
 use crate::series::is_between_ends;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_document::{Comparison, ComparisonOf, NotCompared, ReportStatus, Side, short_factor};
-use tailbound_model::{Condition, Metric};
+use tailbound_model::{Condition, Metric, Plan};
 use tailbound_record::{Record, Status};
 
 /// Caution at the beginning of a comparison of separate runs.
@@ -77,7 +77,7 @@ pub fn compare_levels(
     let [level_a, level_b] = the_levels(&factor, &of_factor, levels)?;
     let plan = &record.manifest.plan;
     let without = |c: &Condition| -> Levels {
-        c.levels.iter().filter(|(f, _)| **f != factor).map(|(f, l)| (f.clone(), l.clone())).collect()
+        c.levels.iter().filter(|(f, _)| !belongs_to(plan, &factor, f)).map(|(f, l)| (f.clone(), l.clone())).collect()
     };
     let with = |level: &str| {
         let level = level.to_owned();
@@ -100,6 +100,13 @@ pub fn compare_levels(
     let sides = [&level_a, &level_b].map(|l| side(record, Some(format!("{} {l}", short_factor(&factor)))));
     let [a, b] = sides;
     found.comparison(ComparisonOf::Levels, a, b, options)
+}
+
+/// Whether the level of `other` follows from the level of `factor`: it is `factor` itself, or a key of the study that is no
+/// factor, so that only a named level can set it.
+pub(crate) fn belongs_to(plan: &Plan, factor: &str, other: &str) -> bool {
+    let is_factor = |name: &str| plan.factors.iter().any(|f| f == name);
+    other == factor || (is_factor(factor) && !is_factor(other))
 }
 
 /// Returns the factor to be compared, with its levels in the order of the study.

@@ -9,4 +9,7 @@ pub use budget::{
     MissesLimit, MissesLimits, THROUGHPUT,
 };
 pub use metric::Metric;
-pub use view::{AgainstSpec, HistogramSpec, MissWindow, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
+pub use view::{
+    AgainstSpec, HistogramSpec, MissWindow, Pattern, Published, PublishedFigures, RangeSpec, ReportSpec,
+    SPREAD_METRICS, TailSpec,
+};

@@ -118,6 +118,32 @@ pub struct Published {
     /// Number of runs that the publication gives for each pattern of a load's effect.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub patterns: BTreeMap<Pattern, u64>,
+    /// Mean, standard deviation and maximum of one metric, as the publication gives them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<PublishedFigures>,
+}
+
+/// Metrics whose mean, standard deviation and maximum stand beside those of a baseline and of a publication.
+pub const SPREAD_METRICS: [Metric; 5] =
+    [Metric::RoundTrip, Metric::OutNetwork, Metric::Out, Metric::BackNetwork, Metric::Back];
+
+/// Figures of one metric that other people published, each from the smallest to the largest published value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedFigures {
+    /// Metric of this report that comes nearest to the published latency.
+    pub metric: Metric,
+    /// Smallest and largest published mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<[Nanos; 2]>,
+    /// Smallest and largest difference of a published mean to the mean of the publication's baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_above: Option<[Nanos; 2]>,
+    /// Smallest and largest published standard deviation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stddev: Option<[Nanos; 2]>,
+    /// Smallest and largest published maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<[Nanos; 2]>,
 }
 
 /// Pattern of the effect of a load on the communication of a trial.

@@ -1,6 +1,6 @@
 //! Overheads in the CSV table: a separate row for each condition and figure.
 
-use tailbound_document::{AgainstRow, Overhead};
+use tailbound_document::{AgainstRow, Difference, Overhead};
 
 /// Heads of the CSV columns for overheads, which come after all other columns.
 pub(crate) const HEADS: [&str; 9] = [
@@ -32,5 +32,14 @@ pub(crate) fn rows(row: &AgainstRow) -> Vec<(String, Vec<String>)> {
         all.push(o.why.clone().unwrap_or_default());
         (format!("overhead of {}", o.metric), all)
     };
-    row.overheads.iter().map(of).collect()
+    let difference = |d: &Difference| {
+        let ends = |pair: [f64; 2]| if pair[0] == pair[1] { pair[0].to_string() } else { String::new() };
+        let [low, high] = d.difference_ns.map(|ns| ns.to_string());
+        let values = [baseline.clone(), d.statistic.clone(), "ns".into(), ends(d.baseline_ns), ends(d.value_ns)];
+        (
+            format!("difference of {}", d.metric),
+            values.into_iter().chain([String::new(), low, high, String::new()]).collect(),
+        )
+    };
+    row.overheads.iter().map(of).chain(row.differences.iter().map(difference)).collect()
 }

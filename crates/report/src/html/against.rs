@@ -6,6 +6,8 @@ use crate::html::table::{Head, left, number, right, table};
 use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::overhead;
 use crate::tables::against::{columns, notes, title};
+use crate::tables::spread;
+use crate::tables::summary::Row;
 use tailbound_document::{AgainstRow, Report};
 
 pub(crate) fn section(report: &Report) -> String {
@@ -15,10 +17,6 @@ pub(crate) fn section(report: &Report) -> String {
     let mut heads: Vec<Head> = vec![left("condition")];
     heads.extend(columns.iter().map(|c| right(c.head.as_str(), c.unit)));
     let row = |(i, row): (usize, &AgainstRow)| {
-        let cell = |(value, below): &(String, String)| match below.as_str() {
-            "" => number(value),
-            _ => format!("<td>{}<span class=\"interval\">{}</span></td>", escape(value), escape(below)),
-        };
         let cells: String = columns.iter().map(|c| cell(&c.cells[i])).collect();
         let said = notes(row).join("; ");
         let width = columns.len() + 1;
@@ -42,9 +40,32 @@ pub(crate) fn section(report: &Report) -> String {
         lack => format!("<p class=\"note\">{}</p>\n", escape(&lack)),
     };
     format!(
-        "<section id=\"against\"><h2>Against {}</h2>\n<p class=\"lead\">{}.</p>\n{figure}{}{lack}</section>\n",
+        "<section id=\"against\"><h2>Against {}</h2>\n<p class=\"lead\">{}.</p>\n{figure}{}{lack}{}</section>\n",
         escape(&against.name()),
         escape(&title(against)),
-        table(&heads, &rows)
+        table(&heads, &rows),
+        spread_of(report)
     )
+}
+
+/// The table of means, standard deviations and maxima, with its differences to the baseline.
+fn spread_of(report: &Report) -> String {
+    let Some(of) = spread::of(report) else { return String::new() };
+    let mut heads: Vec<Head> = vec![left("condition")];
+    heads.extend(of.columns.iter().map(|c| right(c.head.as_str(), c.unit)));
+    let row = |(i, row): (usize, &Row)| {
+        let cells: String = of.columns.iter().map(|c| cell(&c.cells[i])).collect();
+        let levels: Vec<&str> = row.levels.iter().map(String::as_str).filter(|l| !l.is_empty()).collect();
+        format!("<tr><td class=\"l wrap\">{}</td>{cells}</tr>\n", escape(&levels.join(", ")))
+    };
+    let rows: Vec<String> = of.levels.rows.iter().enumerate().map(row).collect();
+    format!("<p class=\"note\">{}.</p>\n{}", escape(&of.title), table(&heads, &rows))
+}
+
+/// A cell with its second line.
+fn cell((value, below): &(String, String)) -> String {
+    match below.as_str() {
+        "" => number(value),
+        _ => format!("<td>{}<span class=\"interval\">{}</span></td>", escape(value), escape(below)),
+    }
 }

@@ -21,6 +21,7 @@ pub(crate) mod range;
 pub(crate) mod remaining;
 pub(crate) mod side_by_side;
 pub(crate) mod sparkline;
+pub(crate) mod spread;
 pub(crate) mod stages;
 pub(crate) mod summary;
 pub(crate) mod tools;

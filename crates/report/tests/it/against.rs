@@ -64,7 +64,7 @@ fn a_planted_cost_is_found_and_reported_as_by_compare() {
     let compared = compare_levels(&record, Some("driver"), Some(["host", "slow"]), &options).unwrap();
     for row in &against.rows[..2] {
         let pair = compared.pairs.iter().find(|p| p.b.condition == row.condition).unwrap();
-        assert_eq!(row.overheads.iter().map(|o| o.statistic.as_str()).collect::<Vec<_>>(), ["p50", "p99"]);
+        assert_eq!(row.overheads.iter().map(|o| o.statistic.as_str()).collect::<Vec<_>>(), ["p50", "p99", "mean"]);
         for told in &row.overheads {
             let same = pair.statistics.iter().find(|s| s.statistic == told.statistic).unwrap();
             let per_cent = |ratio: f64| (ratio - 1.0) * 100.0;
@@ -75,6 +75,21 @@ fn a_planted_cost_is_found_and_reported_as_by_compare() {
             assert!(low < 30.0 && 30.0 < high && high - low < 10.0, "{}: {low} to {high}", told.statistic);
         }
     }
+    for row in &against.rows[..2] {
+        let of = |id: usize| report.conditions[id].round_trip.as_ref().unwrap();
+        let (value, baseline) = (of(row.condition), of(row.baseline.unwrap()));
+        let statistics = |m: &MetricReport| [m.mean_ns.unwrap(), m.stddev_ns.unwrap(), m.max_ns.unwrap() as f64];
+        let found: Vec<_> = row.differences.iter().filter(|d| d.metric == "round_trip").collect();
+        assert_eq!(found.iter().map(|d| d.statistic.as_str()).collect::<Vec<_>>(), SPREAD_STATISTICS);
+        for (found, (value, baseline)) in found.iter().zip(statistics(value).into_iter().zip(statistics(baseline))) {
+            assert_eq!((found.value_ns, found.baseline_ns), ([value; 2], [baseline; 2]));
+            assert_eq!(found.difference_ns, [value - baseline; 2]);
+        }
+        // Planted: 30 % more than 30 us and 40 us.
+        let planted = [9_000.0, 12_000.0][usize::from(row.condition == 3)];
+        assert!((found[0].difference_ns[0] - planted).abs() < 600.0, "{found:?}");
+    }
+    assert!(against.rows[2..].iter().all(|r| r.differences.is_empty()));
     let why: Vec<&str> = against.rows[2..].iter().map(|r| r.why.as_deref().unwrap()).collect();
     assert_eq!(
         why,
@@ -84,6 +99,61 @@ fn a_planted_cost_is_found_and_reported_as_by_compare() {
             "not possible: the driver carries at most 1,024 B",
         ]
     );
+}
+
+/// Test: of a leg between two clocks, the difference is the range that both ranges permit, and a standard deviation is
+/// not given.
+#[test]
+fn a_difference_between_two_clocks_is_a_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = analyse(&record(&folder.path().join("record"))).unwrap();
+    let with = |of: &MetricReport, mean_ns: f64| MetricReport { mean_ns: Some(mean_ns), ..of.clone() };
+    for (id, [low, high]) in [(0, [10.0, 14.0]), (2, [13.0, 20.0])] {
+        let condition = &mut report.conditions[id];
+        let of = condition.round_trip.clone().unwrap();
+        condition.out = None;
+        condition.out_range = Some(LegRange { low: with(&of, low), high: with(&of, high) });
+    }
+    let differences = report.conditions[2].differences(&report.conditions[0]);
+    let out: Vec<_> = differences.iter().filter(|d| d.metric == "out").collect();
+    assert_eq!(out.iter().map(|d| d.statistic.as_str()).collect::<Vec<_>>(), ["mean", "max"]);
+    assert_eq!((out[0].baseline_ns, out[0].value_ns), ([10.0, 14.0], [13.0, 20.0]));
+    assert_eq!(out[0].difference_ns, [-1.0, 10.0]);
+}
+
+#[test]
+fn published_figures_stand_below_the_measured_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = analyse(&record(&folder.path().join("record"))).unwrap();
+    let ns = |pair: [i64; 2]| Some(pair.map(Nanos));
+    let figures = PublishedFigures {
+        metric: Metric::RoundTrip,
+        mean: None,
+        mean_above: ns([7_000, 27_000]),
+        stddev: None,
+        max: ns([200_000, 400_000]),
+    };
+    report.published = vec![PublishedReport::from(&Published {
+        name: "theirs".into(),
+        figures: Some(figures),
+        ..Published::default()
+    })];
+    for width in [80, 60] {
+        let terminal = render_terminal(&report, width, false);
+        let from = terminal.find("mean, standard").unwrap();
+        let to = terminal[from..].find("\n\n").or(terminal[from..].find("\nwent by")).unwrap();
+        assert!(terminal[from..from + to].lines().all(|l| l.chars().count() <= width), "{terminal}");
+        insta::assert_snapshot!(format!("spread_{width}"), &terminal[from..from + to]);
+    }
+    let page = render_html(&report);
+    assert!(page.contains("* theirs") && page.contains("+7 to 27"), "the page has no published row");
+    let markdown = render_markdown(&report);
+    assert!(markdown.lines().any(|l| l.contains("theirs") && l.contains("200 to 400")), "{markdown}");
+    let csv = render_csv(&report);
+    let difference = &report.against.as_ref().unwrap().rows[0].differences[0];
+    let row = csv.lines().find(|l| l.contains("difference of round_trip")).unwrap();
+    assert!(row.contains(&difference.difference_ns[0].to_string()), "{row}");
+    assert_eq!(row.matches(',').count(), csv.lines().next().unwrap().matches(',').count());
 }
 
 #[test]

@@ -122,6 +122,25 @@ pub(crate) struct PublishedKeys {
     pub histogram: Option<At<Vec<u64>>>,
     /// For each pattern of disturbed communication: number of published runs in which the pattern was found.
     pub patterns: Option<PatternKeys>,
+    /// Mean, standard deviation and maximum of the published result: shown in the table of these figures that
+    /// `report.against` asks for.
+    pub figures: Option<At<FiguresKeys>>,
+}
+
+/// Published figures of one metric. Each is one time, or the smallest and the largest published time: `[7 us, 27 us]`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FiguresKeys {
+    /// Metric of the report that comes nearest to the published latency. Default: `round-trip`.
+    pub metric: Option<HistogramMetric>,
+    /// Published mean.
+    pub mean: Option<At<Vec<Duration>>>,
+    /// Published difference of the mean to the mean of the publication's baseline.
+    pub mean_above: Option<At<Vec<Duration>>>,
+    /// Published standard deviation.
+    pub stddev: Option<At<Vec<Duration>>>,
+    /// Published maximum.
+    pub max: Option<At<Vec<Duration>>>,
 }
 
 /// Number of published runs in which a load had each effect (pattern) on communication.
