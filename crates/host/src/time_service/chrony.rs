@@ -48,6 +48,7 @@ fn text_of(command: &mut Command) -> Result<String, TimeServiceError> {
     while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));
     }
+    let is_late = matches!(child.try_wait(), Ok(None));
     // kill and wait fail only if the program has ended.
     let _ = child.kill();
     let ended = child.wait().is_ok_and(|status| status.success());
@@ -55,6 +56,7 @@ fn text_of(command: &mut Command) -> Result<String, TimeServiceError> {
     let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text));
     match (ended, read) {
         (true, Some(Ok(_))) => Ok(text),
+        _ if is_late => Err(TimeServiceError::LateChronyc(PATIENCE)),
         _ => Err(TimeServiceError::NoChrony(text.trim().to_owned())),
     }
 }
@@ -110,8 +112,10 @@ mod tests {
         assert!(matches!(missing, Err(TimeServiceError::NoChronyc(_))));
         let failed = text_of(Command::new("sh").args(["-c", "echo 506 nobody; exit 1"])).unwrap_err();
         assert!(failed.to_string().contains("506 nobody"), "{failed}");
-        assert!(
-            matches!(text_of(Command::new("sleep").arg("60")), Err(TimeServiceError::NoChrony(text)) if text.is_empty())
+        let late = text_of(Command::new("sleep").arg("60")).unwrap_err();
+        assert_eq!(
+            late.to_string(),
+            "chrony cannot be asked: chronyc did not end within 1 s; leave the program chronyc a CPU on which it runs in time"
         );
         assert_eq!(text_of(Command::new("echo").arg("yes")).unwrap(), "yes\n");
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 use tailbound_model::Problem;
 
 /// Reason why a time service cannot be asked. `Display` writes [`TimeServiceError::problem`] on one line.
@@ -15,6 +16,8 @@ pub enum TimeServiceError {
     OwnSocket(PathBuf, io::Error),
     /// Error: the program chronyc is not installed, or cannot be started.
     NoChronyc(io::Error),
+    /// Error: chronyc was ended, because it did not end by itself within this time.
+    LateChronyc(Duration),
     /// Error: chronyc printed this text in place of the state of chrony.
     NoChrony(String),
 }
@@ -45,6 +48,10 @@ impl TimeServiceError {
             TimeServiceError::NoChronyc(reason) => (
                 format!("chrony cannot be asked: its program chronyc cannot be started: {reason}"),
                 "install the package chrony, or ask ptp4l: `clock: { by: ptp4l }`",
+            ),
+            TimeServiceError::LateChronyc(patience) => (
+                format!("chrony cannot be asked: chronyc did not end within {} s", patience.as_secs_f64()),
+                "leave the program chronyc a CPU on which it runs in time",
             ),
             TimeServiceError::NoChrony(text) => {
                 (format!("chrony cannot be asked: chronyc printed `{text}`"), "start chronyd")
