@@ -198,6 +198,10 @@ async fn run_trials(
 ) -> Result<bool, RunError> {
     let plan = doing.plan;
     record.host(doing.here)?;
+    if doing.here.get("machine.emulated") == Some(&FactValue::Flag(true)) {
+        let why = format!("the CPUs of {}, on which the run was started, are emulated", doing.here.host);
+        add_functional_only(&mut record.manifest, &why);
+    }
     for warning in warnings {
         warn(record, progress, warning)?;
     }

@@ -77,7 +77,10 @@ impl Guest {
         command.args(options).args(["--out", "record"]).arg(self.bench.study(study));
         let output = command.output().unwrap();
         assert!(matches!(output.status.code(), Some(0 | 6)), "{}", exit_and_stderr(&output).1);
-        self.bench.report()
+        let report = self.bench.report();
+        let functional = report["functional_only"].as_str().unwrap_or_default();
+        assert!(functional.contains("on which the run was started, are emulated"), "{functional}");
+        report
     }
 
     /// Runs a script in a shell of the guest. Returns what the console shows.
