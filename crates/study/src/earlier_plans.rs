@@ -18,7 +18,8 @@ const RENAMED_WORDS: [(&str, &str, &str); 1] = [("attribution", "on", "auto")];
 const NEWER: [&str; 2] = ["clock", "tsn-gates"];
 
 /// Studies that were changed on purpose after d26457f: their old files still give the old plans, and today's files give others.
-/// `vm-bridges` sends bulk streams without pauses, as published, and compares each path with a bridge.
+/// `vm-bridges` sends bulk streams without pauses, as published, has a level with a whole network card of the guest, and compares
+/// each path with a bridge.
 const CHANGED: [&str; 1] = ["vm-bridges"];
 
 /// Keys of a plan that hold text for readers of the study. The wording may change between releases, so these keys are

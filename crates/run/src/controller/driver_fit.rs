@@ -8,7 +8,8 @@ use tailbound_driver::{Description, DriverOption, OptionType, QosPolicy};
 use tailbound_model::*;
 use tailbound_study::nearest;
 
-/// Marks the conditions that a driver cannot run as not possible, and removes their trials.
+/// Marks the conditions that a driver cannot run, or that need a network card that this host cannot give to a guest, as
+/// not possible, and removes their trials.
 ///
 /// # Errors
 /// A driver is not found, or no condition can be run.
@@ -38,6 +39,7 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
             condition.not_possible = Some(reason);
         }
     }
+    super::machine_fit::leave_out_cards(plan);
     let possible: Vec<bool> = plan.conditions.iter().map(|c| c.not_possible.is_none()).collect();
     plan.trials.retain(|t| possible[t.condition]);
     for (id, trial) in plan.trials.iter_mut().enumerate() {

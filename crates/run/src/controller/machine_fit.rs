@@ -29,6 +29,22 @@ pub fn not_fit(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
     guest_lack(plan, driver_files)
 }
 
+/// Marks the conditions whose guest controls a network card that this host cannot give to it as not possible, if another
+/// condition of the plan needs no such card: one study then compares this path with others on machines with and without
+/// such a card.
+pub(super) fn leave_out_cards(plan: &mut Plan) {
+    let has_card = |spec: &TrialSpec| match &spec.path {
+        PathSpec::Existing { ping, pong } => ping.device.is_some() || pong.device.is_some(),
+        _ => false,
+    };
+    if plan.conditions.iter().filter(|c| c.not_possible.is_none()).all(|c| has_card(&c.spec)) {
+        return;
+    }
+    for condition in plan.conditions.iter_mut().filter(|c| c.not_possible.is_none() && has_card(&c.spec)) {
+        condition.not_possible = LabSpec::from(&condition.spec).check().into_iter().next().map(|lack| lack.what);
+    }
+}
+
 /// Makes the error for a load whose program does not exist, or for real-time loads on all CPUs.
 fn load_lack(spec: &TrialSpec) -> Option<RunError> {
     for load in spec.loads.iter().filter(|load| is_here(spec, load)) {

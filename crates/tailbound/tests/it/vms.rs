@@ -152,10 +152,19 @@ fn the_studies_of_guests_measure_hosts_and_guests() {
     // A tenth of the streams of the built-in study, which is the most that an emulated guest can receive.
     let load = "load=[[], [{ run: { udp-stream: { flows: 3, rate: 1 kHz } } }]]";
     let (report, manifest) =
-        run("vm-bridges", &["path=bridge", "ends.pong.place.vcpus=1", "measure.duration=2s", range, load]);
+        run("vm-bridges", &["over=[vfio, bridge]", "ends.pong.place.vcpus=1", "measure.duration=2s", range, load]);
     let conditions = report["conditions"].as_array().unwrap();
-    assert_eq!(conditions.len(), 2);
-    for condition in conditions {
+    assert_eq!(conditions.len(), 4);
+    let (cards, bridges): (Vec<_>, Vec<_>) = conditions.iter().partition(|c| c["levels"]["over"] == "vfio");
+    for condition in cards {
+        assert_eq!(condition["status"], "not_possible");
+        let why = condition["not_possible"].as_str().unwrap();
+        assert!(why.contains("this host has no PCI device 0000:03:00.0"), "{why}");
+    }
+    let against = report["against"]["rows"].as_array().unwrap();
+    let cards: Vec<_> = against.iter().map(|row| row["why"].as_str().unwrap()).collect();
+    assert!(cards.len() == 2 && cards.iter().all(|why| why.starts_with("not possible")), "{cards:?}");
+    for condition in bridges {
         let counts = &condition["counts"];
         assert_eq!(counts["scheduled"], 1988, "{counts}");
         // An emulated guest may drop messages during bulk streams.
