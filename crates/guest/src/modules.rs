@@ -10,7 +10,7 @@ use tailbound_model::Problem;
 /// Names of the kernel modules without which a guest cannot be reached.
 pub const REQUIRED: [&str; 3] = ["virtio_pci", "virtio_net", "virtio_console"];
 /// Names of kernel modules for networks inside a guest; they are added if the kernel has them.
-pub const NETWORK: [&str; 18] = [
+pub const NETWORK: [&str; 20] = [
     "veth",
     "bridge",
     "macvlan",
@@ -29,6 +29,8 @@ pub const NETWORK: [&str; 18] = [
     "sch_prio",
     "sch_ingress",
     "cls_flower",
+    "cls_matchall",
+    "act_gate",
 ];
 /// Names of useful kernel modules that are added if the kernel has them.
 const OPTIONAL: [&str; 1] = ["virtio_rng"];

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod container;
 pub mod counters;
 pub mod facts;
+pub mod ingress;
 pub mod interface;
 pub mod journal;
 pub mod knob;

@@ -10,44 +10,46 @@ use tailbound_model::{QueueDiscipline, ROOT};
 pub use crate::netlink::{attributes, push};
 
 // Attributes of a message about a queue discipline (linux/rtnetlink.h).
-const KIND: u16 = 1;
-const OPTIONS: u16 = 2;
+pub(crate) const KIND: u16 = 1;
+pub(crate) const OPTIONS: u16 = 2;
 const STAB: u16 = 8;
 const INGRESS_BLOCK: u16 = 13;
 const EGRESS_BLOCK: u16 = 14;
 /// Parent of the queue disciplines for received packets (TC_H_INGRESS, TC_H_CLSACT).
 const INGRESS: u32 = 0xffff_fff1;
-const ACK: u16 = libc::NLM_F_ACK as u16;
-const CREATE: u16 = libc::NLM_F_CREATE as u16;
+pub(crate) const ACK: u16 = libc::NLM_F_ACK as u16;
+pub(crate) const CREATE: u16 = libc::NLM_F_CREATE as u16;
 
 /// A message about a queue discipline, a class or a filter: `struct tcmsg` of linux/rtnetlink.h, and attributes.
-struct Message {
-    index: u32,
-    handle: u32,
-    parent: u32,
-    attributes: Vec<u8>,
+pub(crate) struct Message {
+    pub index: u32,
+    pub handle: u32,
+    pub parent: u32,
+    /// Preference and protocol of a filter; 0 for other objects.
+    pub info: u32,
+    pub attributes: Vec<u8>,
 }
 
 impl Message {
     fn of(body: &[u8]) -> Option<Message> {
         let word = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let attributes = body.get(20..)?.to_vec();
-        Some(Message { index: word(4)?, handle: word(8)?, parent: word(12)?, attributes })
+        Some(Message { index: word(4)?, handle: word(8)?, parent: word(12)?, info: word(16)?, attributes })
     }
 
-    fn bytes(&self) -> Vec<u8> {
-        let words = [0, self.index, self.handle, self.parent, 0];
+    pub fn bytes(&self) -> Vec<u8> {
+        let words = [0, self.index, self.handle, self.parent, self.info];
         words.into_iter().flat_map(u32::to_ne_bytes).chain(self.attributes.iter().copied()).collect()
     }
 
-    fn attribute(&self, kind: u16) -> Option<&[u8]> {
+    pub fn attribute(&self, kind: u16) -> Option<&[u8]> {
         attributes(&self.attributes).find(|(k, _)| *k == kind).map(|(_, value)| value)
     }
 }
 
 /// Lists objects of an interface, which may be those of one parent.
-fn list(kind: u16, index: u32, parent: u32) -> io::Result<Vec<Message>> {
-    let request = Message { index, handle: 0, parent, attributes: Vec::new() };
+pub(crate) fn list(kind: u16, index: u32, parent: u32) -> io::Result<Vec<Message>> {
+    let request = Message { index, handle: 0, parent, info: 0, attributes: Vec::new() };
     let bodies = ask(kind, libc::NLM_F_DUMP as u16, &request.bytes())?;
     Ok(bodies.iter().filter_map(|body| Message::of(body)).filter(|one| one.index == index).collect())
 }
@@ -100,7 +102,7 @@ fn set(index: u32, one: &QueueDiscipline, flags: u16) -> io::Result<()> {
     if !one.size_table.is_empty() {
         push(&mut bytes, STAB, &one.size_table);
     }
-    let request = Message { index, handle: one.handle, parent: one.parent, attributes: bytes };
+    let request = Message { index, handle: one.handle, parent: one.parent, info: 0, attributes: bytes };
     ask(libc::RTM_NEWQDISC, ACK | flags, &request.bytes()).map(drop)
 }
 
@@ -109,7 +111,7 @@ fn set(index: u32, one: &QueueDiscipline, flags: u16) -> io::Result<()> {
 /// # Errors
 /// The interface has the kernel's default one, or the kernel refuses.
 pub fn remove(index: u32) -> io::Result<()> {
-    let request = Message { index, handle: 0, parent: ROOT, attributes: Vec::new() };
+    let request = Message { index, handle: 0, parent: ROOT, info: 0, attributes: Vec::new() };
     ask(libc::RTM_DELQDISC, ACK, &request.bytes()).map(drop)
 }
 

@@ -6,7 +6,7 @@ use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::wiring::{Wiring, carries_offloads, vfio, vhost_lack};
-use crate::{gates, launch, replaced, shaping};
+use crate::{gates, launch, police, replaced, shaping};
 use crate::{userns, vlan};
 use std::path::Path;
 use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, GatesBy, PathSpec, PlaceSpec, Problem};
@@ -72,6 +72,9 @@ impl LabSpec {
                 }
                 if lacks.is_empty() && shape.launch.is_some() {
                     lacks.extend(launch::problem());
+                }
+                if lacks.is_empty() && self.police.iter().any(Option::is_some) {
+                    lacks.extend(police::problem());
                 }
                 if lacks.is_empty() && shape.vlan.is_some() {
                     lacks.extend(vlan::problem());
@@ -256,6 +259,7 @@ mod tests {
             vlan: None,
             gates: [None, None],
             shaping: [None, None],
+            police: [None, None],
             launch: None,
         }
         .check();

@@ -57,14 +57,12 @@ pub(crate) struct Start<'a> {
 /// the kernel reports.
 pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, start: Start<'_>) -> io::Result<()> {
     let (second_ns, handle) = (start.second_ns, start.handle);
-    let now_ns = clock::tai_ns();
-    // A second that is still to come when the kernel gets the first schedule.
-    let second_ns = second_ns.get_or_init(|| ((now_ns + SECOND_NS / 10) / SECOND_NS + 1) * SECOND_NS);
+    let second_ns = reference_ns(second_ns);
     let tai = Reading::of_clock(libc::CLOCK_TAI)?;
     let (is_by_card, of_card) = (gates.by == GatesBy::Offload, name.clone());
     let own = if is_by_card { run_in(netns, move || Reading::of_card(&of_card))?.wait().await? } else { Ok(tai) };
     // Without a hardware clock, the kernel refuses the schedule in its own words.
-    let base_ns = begin_ns(*second_ns, tai, *own.as_ref().unwrap_or(&tai)) + gates.base.0;
+    let base_ns = begin_ns(second_ns, tai, *own.as_ref().unwrap_or(&tai)) + gates.base.0;
     let root =
         QueueDiscipline { handle, size_table: size_table(), ..QueueDiscipline::at_root(KIND, options(gates, base_ns)) };
     let (by, queues) = (gates.by, gates.queues());
@@ -94,6 +92,12 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, start: S
         return Ok(());
     }
     Err(io::Error::other(format!("the kernel set other gates: {}", difference(&asked, &found))))
+}
+
+/// The whole second of CLOCK_TAI to which all schedules of a lab refer. If none has been chosen, it is one that is still to come
+/// when the kernel gets the first schedule.
+pub(crate) fn reference_ns(second_ns: &OnceLock<i64>) -> i64 {
+    *second_ns.get_or_init(|| ((clock::tai_ns() + SECOND_NS / 10) / SECOND_NS + 1) * SECOND_NS)
 }
 
 /// The whole second of the clock `own` that is nearest to a second of CLOCK_TAI if both are nearly the same, otherwise the next one.

@@ -15,6 +15,7 @@ use crate::step::{Layout, Room, Step, prefix};
 use crate::verify::{settled, verify};
 use crate::vlan;
 use crate::wiring::Wiring;
+use crate::{gates, police};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -22,7 +23,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Answer, Ask, Attached, Counted, PathFacts, Problem, Undo};
+use tailbound_model::{Answer, Ask, Attached, Counted, PathFacts, PoliceFact, PoliceSpec, Problem, Undo};
 
 /// The places and the path of a trial. If a lab is dropped, its network namespaces are released but its journal entries
 /// stay: call [`down`](Lab::down) instead.
@@ -134,10 +135,7 @@ impl Lab {
 
     /// Network namespace of an end; `None` if the end is on another host.
     pub fn netns(&self, end: usize) -> Option<&NetNs> {
-        match &self.side(end).site {
-            Site::Here(netns) | Site::Inside(netns, _) => Some(netns),
-            Site::There(_) => None,
-        }
+        self.side(end).site.netns()
     }
 
     /// Text that identifies the network namespace of an end; equal for ends in the same namespace.
@@ -195,6 +193,48 @@ impl Lab {
             Answer::Counted(counted) => Ok(counted),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Begins to police the packets that the ends receive, from a begin of their gate control lists on.
+    ///
+    /// # Errors
+    /// The kernel refuses a gate, or reports another one.
+    pub async fn begin_policing(&self) -> Result<(), LabError> {
+        for (police, side, end) in self.policed() {
+            let (netns, name, second_ns) = (self.netns_of(side)?, &side.net.interface, &self.rooms.second_ns);
+            let put = police::put(netns, name, police, gates::reference_ns(second_ns)).await;
+            put.map_err(|error| {
+                LabError::read(format!("setting the gate for packets that {name} receives"), end, error)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`begin_policing`](Lab::begin_policing) began. Returns each policed end, and what its gate counted since then.
+    ///
+    /// # Errors
+    /// A gate cannot be read, or another program has removed it.
+    pub async fn end_policing(&self) -> Result<Vec<(&'static str, PoliceFact)>, LabError> {
+        let mut all = Vec::new();
+        for (_, side, end) in self.policed() {
+            let (netns, name) = (self.netns_of(side)?, &side.net.interface);
+            let fact = police::end(netns, name).await;
+            let failed = |error| LabError::read(format!("reading what the gate of {name} dropped"), end, error);
+            all.push((end, fact.map_err(failed)?));
+        }
+        Ok(all)
+    }
+
+    /// The policed ends with their names.
+    fn policed(&self) -> impl Iterator<Item = (&PoliceSpec, &Side, &'static str)> {
+        let of = |(end, side)| Some((self.spec.police_of(end)?, side, self.spec.name(end)));
+        self.ends.iter().enumerate().filter_map(of)
+    }
+
+    fn netns_of<'a>(&self, side: &'a Side) -> Result<&'a NetNs, LabError> {
+        let elsewhere = || io::Error::other("the interface is on another host");
+        let failed = || LabError::read("policing received packets", side.net.interface.clone(), elsewhere());
+        side.site.netns().ok_or_else(failed)
     }
 
     /// Finds a UDP port that is free on the address of an end. Blocks for a moment.

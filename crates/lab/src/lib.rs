@@ -37,6 +37,7 @@ mod lookup;
 mod netem;
 mod netlink;
 pub mod netns;
+mod police;
 mod probe;
 mod qdisc;
 mod replaced;

@@ -57,6 +57,14 @@ impl From<Arc<dyn Far>> for Site {
 }
 
 impl Site {
+    /// Network namespace of the place; `None` if the place is on another host.
+    pub fn netns(&self) -> Option<&NetNs> {
+        match self {
+            Site::Here(netns) | Site::Inside(netns, _) => Some(netns),
+            Site::There(_) => None,
+        }
+    }
+
     /// Sends a request to the place of the end and waits for the answer; blocks for a moment.
     pub fn ask(&self, ask: Ask) -> io::Result<Answer> {
         let told = match self {

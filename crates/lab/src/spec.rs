@@ -3,8 +3,8 @@
 use crate::step::{Layout, Room, Shape, Step};
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
-    ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, ShapingSpec, TrialSpec,
-    VlanSpec, publisher_end, subscriber_end,
+    ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, PoliceSpec, ShapingSpec,
+    TrialSpec, VlanSpec, publisher_end, subscriber_end,
 };
 
 /// The path and the places of a trial. Trials with equal specifications share one lab.
@@ -28,6 +28,8 @@ pub struct LabSpec {
     pub gates: [Option<GatesSpec>; 2],
     /// Traffic classes of the interfaces of sending ends, and of receiving ends, with their credits.
     pub shaping: [Option<ShapingSpec>; 2],
+    /// Gates for the packets that the interfaces of sending ends receive, and of receiving ends.
+    pub police: [Option<PoliceSpec>; 2],
     /// Launch times of the messages that the ping end sends.
     pub launch: Option<LaunchSpec>,
 }
@@ -44,6 +46,7 @@ impl From<&TrialSpec> for LabSpec {
             vlan: trial.vlan.clone(),
             gates: [trial.ping.gates.clone(), trial.pong.gates.clone()],
             shaping: [trial.ping.shaping.clone(), trial.pong.shaping.clone()],
+            police: [trial.ping.police.clone(), trial.pong.police.clone()],
             launch: trial.stream.and_then(|stream| stream.launch),
         }
     }
@@ -188,7 +191,11 @@ impl LabSpec {
             }
         }
         match self.layout() {
-            Layout::Made(shape) => shape.steps("tbRUN").iter().map(Step::with_privilege).collect(),
+            Layout::Made(shape) => {
+                let steps = shape.steps("tbRUN");
+                let policed = (0..self.places()).filter_map(|end| self.describe_police(end, &steps));
+                steps.iter().map(Step::with_privilege).chain(policed).collect()
+            }
             Layout::Found(ends) => {
                 let read = ends
                     .iter()
@@ -254,6 +261,26 @@ impl LabSpec {
     /// Gates of the interface of the end with this number.
     pub(crate) fn gates_of(&self, end: usize) -> Option<&GatesSpec> {
         self.gates[usize::from(!self.sends(end))].as_ref()
+    }
+
+    /// Gate for the packets that the interface of the end with this number receives.
+    pub(crate) fn police_of(&self, end: usize) -> Option<&PoliceSpec> {
+        self.police[usize::from(!self.sends(end))].as_ref()
+    }
+
+    /// Line for `--dry-run`: the policing of the interface to which these steps give the address of the end.
+    fn describe_police(&self, end: usize, steps: &[Step]) -> Option<String> {
+        let police = self.police_of(end)?;
+        let room = Room::End(self.name(end));
+        let at = steps.iter().find_map(|step| match step {
+            Step::Address { at, .. } if at.room == room => Some(at),
+            _ => None,
+        })?;
+        let command = crate::police::command(&at.name, police);
+        Some(format!(
+            "{}, while messages are measured: {command}  [CAP_NET_ADMIN within the new namespace]",
+            room.name()
+        ))
     }
 
     /// Specification of the place of the end with this number.
@@ -339,6 +366,7 @@ mod tests {
             vlan: None,
             gates: [None, None],
             shaping: [None, None],
+            police: [None, None],
             launch: None,
         };
         let both = spec(far(None), far(None)).describe();
@@ -363,6 +391,7 @@ mod tests {
             vlan: None,
             gates: [None, None],
             shaping: [None, None],
+            police: [None, None],
             launch: None,
         };
         assert!(!spec.makes_namespaces());

@@ -259,6 +259,9 @@ pub struct EndRecord {
     /// Change of each counter of the interface and of IP during the trial (value after minus value before), by counter
     /// name.
     pub counters: BTreeMap<String, i64>,
+    /// Gate for the packets that the interface of the end received, and what the gate dropped while messages were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub police: Option<tailbound_model::PoliceFact>,
     /// True if the memory pages of the end's process were locked.
     pub memory_locked: bool,
     /// Timer slack that was read back from the kernel, ns.

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use tailbound_model::{
     Counter, CounterMove, CounterSeries, LaunchRefusal, PacketHop, Packets, StreamFact, Switches, counter_of, is_unread,
 };
+use tailbound_record::EndRecord;
 
 /// A datagram that was dropped this long after its message was due was counted with the message, ns. Drops follow the
 /// send call at once; the time also covers the wait for that call.
 const AFTER_DUE_NS: i64 = 20_000_000;
+
+/// The kernel's word for a packet that an action on received packets dropped.
+const INGRESS: &str = "TC_INGRESS";
 
 /// Counters at the end to which a message was sent, which explain its loss.
 const OF_RECEIVER: [Counter; 4] =
@@ -25,6 +29,8 @@ pub(crate) enum Reason {
     Counted(Counter, String),
     /// The kernel of the ping refused the launch time of the message.
     Launch(LaunchRefusal),
+    /// The gate for the packets that the receiving end receives dropped at least as many packets as messages were lost.
+    Policed,
 }
 
 /// Drops that were seen or counted, for each end.
@@ -36,6 +42,8 @@ pub(crate) struct Drops {
     seen: BTreeMap<(&'static str, u64), Vec<(i64, Reason)>>,
     /// Slots of the ping whose launch times its kernel refused.
     launches: BTreeMap<u64, LaunchRefusal>,
+    /// Number of packets that the gate of each policed end dropped.
+    policed: BTreeMap<&'static str, u64>,
 }
 
 /// A time span in which a counter moved.
@@ -78,6 +86,18 @@ impl Drops {
         self
     }
 
+    /// Adds what the gates for received packets of a trial dropped.
+    pub fn with_policed(mut self, ends: &BTreeMap<String, EndRecord>) -> Drops {
+        let dropped = |end| Some((end, ends.get(end)?.police.as_ref()?.dropped));
+        self.policed = ["ping", "pong"].into_iter().filter_map(dropped).collect();
+        self
+    }
+
+    /// Number of packets that the gate of an end dropped; 0 if the end is not policed.
+    pub fn policed(&self, end: &str) -> u64 {
+        self.policed.get(end).copied().unwrap_or_default()
+    }
+
     /// The reason if the kernel of the ping refused the launch time of this slot.
     pub fn refused(&self, slot: u64) -> Option<Reason> {
         self.launches.get(&slot).map(|why| Reason::Launch(*why))
@@ -98,7 +118,10 @@ impl Drops {
             return Some(reason);
         }
         let seen = self.seen.get(&(sender, slot)).into_iter().flatten().filter(|(at_ns, _)| *at_ns >= due_ns);
-        let last = seen.max_by_key(|(at_ns, _)| *at_ns).map(|(_, reason)| reason.clone());
+        let last = seen.max_by_key(|(at_ns, _)| *at_ns).map(|(_, reason)| match reason {
+            Reason::Dropped { why, .. } if why == INGRESS && self.policed(receiver) > 0 => Reason::Policed,
+            reason => reason.clone(),
+        });
         last.or_else(|| self.explain((receiver, &OF_RECEIVER), due_ns))
             .or_else(|| self.explain((sender, &OF_SENDER), due_ns))
     }
@@ -139,6 +162,7 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
         Reason::Launch(LaunchRefusal::Missed) => {
             "the launch time passed while the message waited in the queue of the ping end (etf)".into()
         }
+        Reason::Policed => format!("the gate for packets that the {end} end receives was closed (policing)"),
         Reason::Counted(Counter::ReassemblyFailures, _) => {
             format!("the kernel of the {end} end discarded fragments of datagrams that stayed incomplete")
         }
@@ -161,7 +185,7 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{HopPlace, PacketDevice, RefusedLaunch};
+    use tailbound_model::{HopPlace, PacketDevice, PoliceFact, RefusedLaunch};
 
     /// Counters of an end, each of which moved between these times (ms).
     fn at(end: &str, counters: &[(Counter, &str, i64, i64)]) -> Switches {
@@ -198,6 +222,35 @@ mod tests {
         assert_eq!(drops.refused(4), Some(Reason::Launch(LaunchRefusal::Missed)));
         assert!(reason(5, ("ping", "pong")).is_some_and(|text| text.contains("receive buffer")));
         assert_eq!((reason(4, ("pong", "ping")), drops.refused(5)), (None, None));
+    }
+
+    #[test]
+    fn a_closed_gate_is_the_reason_of_a_drop_that_was_seen_at_a_policed_end() {
+        let hop = PacketHop {
+            at_ns: 100,
+            seq: 3,
+            at: HopPlace::Dropped,
+            cpu: 0,
+            thread: 1,
+            buffer: 1,
+            device: None,
+            offset: 0,
+            part: 0,
+            run: 0,
+            reason: Some(41),
+        };
+        let reasons = [(41, INGRESS.to_owned())].into();
+        let packets = Packets { drops: vec![hop], reasons, ..Packets::default() };
+        let seen = Switches { ends: vec!["ping".into()], packets: Some(packets), ..Switches::default() };
+        let police = Some(PoliceFact { dropped: 1, ..PoliceFact::default() });
+        let pong = EndRecord { police, ..EndRecord::default() };
+        let of = |ends: &BTreeMap<String, EndRecord>| {
+            let drops = Drops::of(std::slice::from_ref(&seen)).with_policed(ends);
+            drops.of_message(3, ("ping", "pong"), 50).map(|reason| words(&reason, "pong"))
+        };
+        let policed = "the gate for packets that the pong end receives was closed (policing)";
+        assert_eq!(of(&[("pong".to_owned(), pong)].into()).as_deref(), Some(policed));
+        assert_eq!(of(&BTreeMap::new()).as_deref(), Some("the kernel dropped the datagram (TC_INGRESS)"));
     }
 
     #[test]

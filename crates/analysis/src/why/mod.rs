@@ -200,9 +200,9 @@ fn facts_of(
             let messages = BTreeMap::new();
             let view =
                 View::of(&Lines::middle(&pong, host_clock.as_ref()), seen.as_deref().unwrap_or_default(), &messages);
-            let stream =
-                record.manifest.trials.iter().find(|done| done.id == trial).and_then(|done| done.stream.as_ref());
-            let drops = Drops::of(&view.seen).with_launches(stream);
+            let done = record.manifest.trials.iter().find(|done| done.id == trial);
+            let drops = Drops::of(&view.seen).with_launches(done.and_then(|done| done.stream.as_ref()));
+            let drops = done.into_iter().fold(drops, |drops, done| drops.with_policed(&done.ends));
             stamps::read(record, trial, &wanted, pong.is_followed(), &drops)?
         }
     };

@@ -113,6 +113,27 @@ impl Lost {
     }
 }
 
+impl Lost {
+    /// Gives losses without another reason to the gates for received packets, but not more than they dropped. `early`: losses of the
+    /// warm-up, for which the gates dropped packets too.
+    fn name_policed(&mut self, early: &Lost, drops: &Drops) {
+        for (place, end) in [(LossPlace::OnTheWayOut, "pong"), (LossPlace::OnTheWayBack, "ping")] {
+            let of = |lost: &Lost, reason| lost.0.get(&(place, reason)).copied().unwrap_or_default();
+            let named = of(self, Some(Reason::Policed)) + of(early, Some(Reason::Policed)) + of(early, None);
+            let unnamed = of(self, None);
+            let more = unnamed.min(drops.policed(end).saturating_sub(named));
+            if more == 0 {
+                continue;
+            }
+            *self.0.entry((place, Some(Reason::Policed))).or_default() += more;
+            match unnamed - more {
+                0 => drop(self.0.remove(&(place, None))),
+                left => drop(self.0.insert((place, None), left)),
+            }
+        }
+    }
+}
+
 /// Rows of samples of a trial whose times are needed.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
@@ -149,14 +170,15 @@ pub(crate) fn read(
 ) -> Result<Read, RecordError> {
     let columns = Columns::of(&[Metric::FromIntended, Metric::SendDuration, Metric::Out, Metric::Turnaround]);
     let columns = columns.with_echo_begin().with_threads().with_seq();
-    let mut read = Read::default();
+    let (mut read, mut early) = (Read::default(), Lost::default());
     let (mut first, mut sent_before) = (0, NO_TIME);
     let mut least_ns = [LEAST_CALL_NS; 2];
     record.scan(trial, &columns, &mut |batch| {
         let unanswered = [Outcome::Lost as u8, Outcome::NotSent as u8];
         for (i, outcome) in batch.outcome.iter().enumerate() {
-            if unanswered.contains(outcome) && !batch.warm_up[i] {
-                read.lost.add(batch, i, drops);
+            if unanswered.contains(outcome) {
+                let lost = if batch.warm_up[i] { &mut early } else { &mut read.lost };
+                lost.add(batch, i, drops);
             }
         }
         let rows = first..first + batch.len() as u64;
@@ -180,6 +202,7 @@ pub(crate) fn read(
         sent_before = batch.send_end_ns.last().copied().unwrap_or(sent_before);
         first += batch.len() as u64;
     })?;
+    read.lost.name_policed(&early, drops);
     Ok(read)
 }
 
@@ -199,4 +222,27 @@ fn times(batch: &SlotBatch, i: usize) -> Option<(i64, i64)> {
     let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
     let send_ns = time(&batch.send_begin_ns).filter(|_| !batch.warm_up[i])?;
     Some((time(&batch.intended_ns).unwrap_or(send_ns), time(&batch.receive_ns)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::PoliceFact;
+    use tailbound_record::EndRecord;
+
+    #[test]
+    fn a_gate_has_dropped_at_most_what_it_counted() {
+        let (out, gate) = (LossPlace::OnTheWayOut, Some(Reason::Policed));
+        let early = Lost([((out, None), 5)].into());
+        let named = |dropped| {
+            let police = Some(PoliceFact { dropped, ..PoliceFact::default() });
+            let pong = EndRecord { police, ..EndRecord::default() };
+            let drops = Drops::default().with_policed(&[("pong".to_owned(), pong)].into());
+            let mut lost = Lost([((out, None), 10), ((LossPlace::OnTheWayBack, None), 2)].into());
+            lost.name_policed(&early, &drops);
+            assert_eq!(lost.0.get(&(LossPlace::OnTheWayBack, None)), Some(&2));
+            [gate.clone(), None].map(|reason| lost.0.get(&(out, reason)).copied().unwrap_or_default())
+        };
+        assert_eq!([0, 5, 8, 15, 99].map(named), [[0, 10], [0, 10], [3, 7], [10, 0], [10, 0]]);
+    }
 }

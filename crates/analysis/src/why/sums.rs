@@ -118,7 +118,11 @@ fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
             place,
             count,
             reason: reason.as_ref().map(|reason| drops::words(reason, end)),
-            evidence: if matches!(reason, Some(Reason::Counted(..))) { Evidence::Counted } else { Evidence::Seen },
+            evidence: if matches!(reason, Some(Reason::Counted(..) | Reason::Policed)) {
+                Evidence::Counted
+            } else {
+                Evidence::Seen
+            },
         }
     };
     sums.into_iter().map(report).collect()

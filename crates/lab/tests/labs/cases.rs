@@ -59,6 +59,7 @@ pub fn loopback_is_used_as_it_is() -> Result<(), Skip> {
             vlan: None,
             gates: [None, None],
             shaping: [None, None],
+            police: [None, None],
             launch: None,
         };
         let facts = probe_once(&spec);

@@ -20,6 +20,7 @@ fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> Lab
         vlan: None,
         gates: [None, None],
         shaping: [None, None],
+        police: [None, None],
         launch: None,
     }
 }

@@ -72,6 +72,7 @@ pub fn made(path: PathSpec) -> LabSpec {
         vlan: None,
         gates: [None, None],
         shaping: [None, None],
+        police: [None, None],
         launch: None,
     }
 }

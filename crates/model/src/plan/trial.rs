@@ -343,4 +343,7 @@ pub struct EndSpec {
     /// Traffic classes of the interface by which the end sends, and their credits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaping: Option<crate::ShapingSpec>,
+    /// Gate for the packets that the interface of the end receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub police: Option<crate::PoliceSpec>,
 }

@@ -126,10 +126,14 @@ async fn measure_observed(
     let dir = record_dir(record);
     let deadline = Instant::now() + limit(spec);
     tracing::debug!(trial = id, unmatched, "measuring begins");
+    lab.lab.begin_policing().await?;
     let began = (lab.cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
         measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), &all_clocks, deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
+    }
+    for (end, police) in lab.lab.end_policing().await? {
+        record.manifest.trial_mut(id).ends.entry(end.into()).or_default().police = Some(police);
     }
     record.manifest.trial_mut(id).controller =
         Some(ControllerUse { cpu_ns: lab.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });

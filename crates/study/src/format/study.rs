@@ -2,8 +2,8 @@
 
 use super::{
     AttributionKey, ClockKeys, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys,
-    LoadKeys, MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys,
-    ShapingKeys, Size, StreamKeys, VlanChoice, Word,
+    LoadKeys, MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, PoliceKeys, Qos, QuietText, ReportKeys,
+    SchedulingKeys, ShapingKeys, Size, StreamKeys, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -154,4 +154,7 @@ pub(crate) struct EndKeys {
     pub gates: Option<At<GatesKeys>>,
     /// Traffic classes of the interface by which the end sends, and their credits (IEEE 802.1Qav). Default: none.
     pub shaping: Option<At<ShapingKeys>>,
+    /// Gate for the IPv4 packets that the interface of the end receives while messages are measured (IEEE 802.1Qci, policing).
+    /// Default: none.
+    pub police: Option<At<PoliceKeys>>,
 }

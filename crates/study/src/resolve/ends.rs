@@ -4,6 +4,7 @@ use super::container::container;
 use super::cpus::allowed;
 use super::gates::gates;
 use super::pod::pod;
+use super::police::police;
 use super::scheduling::{deadline_pinned, scheduling};
 use super::shaping::shaping;
 use super::vm::{domain, vm};
@@ -100,9 +101,11 @@ fn end(
         scheduling: given.map_or(place.at, |s| s.at),
         gates: keys.and_then(|keys| keys.gates.as_ref()).map_or(place.at, |gates| gates.at),
         shaping: keys.and_then(|keys| keys.shaping.as_ref()).map_or(place.at, |shaping| shaping.at),
+        police: keys.and_then(|keys| keys.police.as_ref()).map_or(place.at, |police| police.at),
     };
     let gates = keys.and_then(|keys| keys.gates.as_ref()).map(gates).transpose()?;
     let shaping = keys.and_then(|keys| keys.shaping.as_ref()).map(shaping).transpose()?;
+    let police = keys.and_then(|keys| keys.police.as_ref()).map(police).transpose()?;
     let cpus = match &cpus {
         Some(cpus) if deadline && cpus.value.0.is_some() => return Err(deadline_pinned(cpus.at)),
         // The CPUs of another host are known only when the host is reached.
@@ -116,7 +119,7 @@ fn end(
     for role in roles.filter(|_| !place.value.is_remote()) {
         allowed(role, context)?;
     }
-    Ok(Placed { value: EndSpec { place: place.value, scheduling, gates, shaping }, at })
+    Ok(Placed { value: EndSpec { place: place.value, scheduling, gates, shaping, police }, at })
 }
 
 /// Checks the CPUs of the second thread of `hand_off`, which has the scheduling policy of its end.

@@ -2,14 +2,14 @@
 
 use super::stream::USUAL_AHEAD;
 use crate::error::{Fault, advice};
-use crate::format::{AssistKeys, GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys, ReplaceChoice};
+use crate::format::{AssistKeys, Duration, GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys, ReplaceChoice};
 use crate::read::At;
 use std::collections::BTreeSet;
 use tailbound_model::{GateClass, GateEntry, GatesBy, GatesSpec, MOST_CLASSES, Nanos, SOCKET_PRIORITIES};
 
 /// Longest cycle, and longest list of entries: the kernel counts their nanoseconds in 31 bits (`fill_sched_entry` and
 /// `parse_taprio_schedule` of net/sched/sch_taprio.c).
-const LONGEST: Nanos = Nanos(i32::MAX as i64);
+pub(super) const LONGEST: Nanos = Nanos(i32::MAX as i64);
 /// Shortest entry: the kernel wants room for the smallest frame, of 60 bytes, at 10 Gbit/s.
 const SHORTEST_ENTRY: Nanos = Nanos(48);
 /// Largest number of transmit queues of all classes together.
@@ -45,14 +45,19 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
             Err(Fault::new(cycle.at, format!("a cycle of {time} is not possible")).help(help))
         }
     });
-    let base = keys.value.base.as_ref().map(|base| match base.value.0 {
-        time if time < Nanos::from_secs(1) => Ok(time),
-        time => Err(Fault::new(base.at, format!("the schedule cannot begin {time} after a whole second"))
-            .help("write less than 1 s")),
-    });
-    let base = base.transpose()?.unwrap_or_default();
+    let base = base(keys.value.base.as_ref())?;
     let replace = keys.value.replace.as_ref().is_some_and(|replace| replace.value == ReplaceChoice::Yes);
     Ok(GatesSpec { by, classes, entries, cycle: cycle.transpose()?, base, replace })
+}
+
+/// Time after a whole second at which a schedule begins.
+pub(super) fn base(given: Option<&At<Duration>>) -> Result<Nanos, Fault> {
+    match given.map(|base| (base.at, base.value.0)) {
+        None => Ok(Nanos(0)),
+        Some((_, time)) if time < Nanos::from_secs(1) => Ok(time),
+        Some((at, time)) => Err(Fault::new(at, format!("the schedule cannot begin {time} after a whole second"))
+            .help("write less than 1 s")),
+    }
 }
 
 /// Gates that are only read. Keys that describe gates would have no effect.

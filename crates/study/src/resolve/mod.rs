@@ -16,6 +16,7 @@ mod host;
 mod length;
 mod loads;
 mod pod;
+mod police;
 mod qos;
 mod scheduling;
 mod shaping;
@@ -75,6 +76,7 @@ pub(crate) struct EndPlaces {
     pub scheduling: Pos,
     pub gates: Pos,
     pub shaping: Pos,
+    pub police: Pos,
 }
 
 /// Context in which a study is loaded: the directory of the study's files, and facts about the machine.

@@ -89,7 +89,7 @@ pub fn skip(row: &mut SenderRow) {
 
 pub fn end(cpu: u32) -> EndSpec {
     let scheduling = Scheduling::of_all(Some(Policy::Fifo { priority: 80 }), Some(CpuList::one(cpu)));
-    EndSpec { place: PlaceSpec::Netns, scheduling, gates: None, shaping: None }
+    EndSpec { place: PlaceSpec::Netns, scheduling, gates: None, shaping: None, police: None }
 }
 
 fn spec(given: &Given) -> TrialSpec {

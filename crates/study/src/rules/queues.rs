@@ -1,0 +1,145 @@
+//! Rules for queue disciplines, launch times and policing at the interfaces of the ends.
+
+use crate::error::Fault;
+use crate::resolve::Places;
+use tailbound_model::{EndSpec, GatesBy, GatesSpec, PathSpec, PlaceSpec, TrialSpec};
+
+/// Refuses gates where they cannot be set or read: on an interface that Tailbound makes, only the kernel opens and closes gates, in
+/// network namespaces; interfaces of the user are those of an existing path on this host.
+pub(super) fn gates(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
+    ends.into_iter().find_map(|(name, end, at)| {
+        let gates = end.gates.as_ref()?;
+        let fault = |reason: String, help: &str| Some(Fault::new(at.gates, reason).help(help));
+        match &spec.path {
+            PathSpec::Existing { .. } => match end.place {
+                PlaceSpec::Process | PlaceSpec::ExistingNetns(_) => None,
+                _ => fault(
+                    format!("gates are set and read on this host, and the {name} end has the place {}", end.place),
+                    "write `place: process` or `place: { existing-netns: NAME }`, or remove `gates`",
+                ),
+            },
+            path if gates.by == GatesBy::Existing => fault(
+                format!("existing gates belong to an existing interface, and the path is {path}"),
+                "write `path: existing` with the interfaces, or remove `by`",
+            ),
+            path @ (PathSpec::Veth { .. } | PathSpec::Bridge { .. }) => made_gates((name, end, gates), path, fault),
+            path => fault(
+                format!("gates need an interface that Tailbound creates or an existing one, and the path is {path}"),
+                "write `path: veth`, `path: bridge` or `path: existing`, or remove `gates`",
+            ),
+        }
+    })
+}
+
+/// Refuses gates that an interface which Tailbound makes cannot have.
+fn made_gates(
+    (name, end, gates): (&str, &EndSpec, &GatesSpec),
+    path: &PathSpec,
+    fault: impl Fn(String, &str) -> Option<Fault>,
+) -> Option<Fault> {
+    if gates.by == GatesBy::Offload {
+        let reason =
+            format!("no network card opens and closes the gates of an interface that Tailbound creates ({path})");
+        return fault(reason, "write `path: existing` with the interface of a network card, or remove `by`");
+    }
+    if gates.replace {
+        let reason = format!("an interface that Tailbound creates has no queue discipline to replace ({path})");
+        return fault(reason, "remove `replace`");
+    }
+    if matches!(path, PathSpec::Veth { delay: Some(_), .. }) {
+        let reason = "an interface has one queue discipline: it can have gates or a delay";
+        return fault(reason.into(), "remove `gates`, or `delay` of the path");
+    }
+    if end.place != PlaceSpec::Netns {
+        let reason = format!("gates are made in network namespaces, and the {name} end has the place {}", end.place);
+        return fault(reason, "write `place: netns`, or remove `gates`");
+    }
+    None
+}
+
+/// Refuses traffic classes on an interface that Tailbound does not create, and beside another queue discipline.
+pub(super) fn shaping(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
+    ends.into_iter().find_map(|(name, end, at)| {
+        end.shaping.as_ref()?;
+        let fault = |reason: String, help: &str| Some(Fault::new(at.shaping, reason).help(help));
+        let launches = name == "ping" && spec.stream.is_some_and(|stream| stream.launch.is_some());
+        match &spec.path {
+            PathSpec::Veth { delay: Some(_), .. } => fault(
+                "an interface has one queue discipline: it can have `shaping` or a delay".into(),
+                "remove `shaping`, or `delay` of the path",
+            ),
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.place != PlaceSpec::Netns => fault(
+                format!("`shaping` needs a network namespace, and the {name} end has the place {}", end.place),
+                "write `place: netns`, or remove `shaping`",
+            ),
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.gates.is_some() || launches => fault(
+                format!(
+                    "an interface has one queue discipline: the {name} end can have `shaping`, `gates` or launch times"
+                ),
+                "remove all but one of them",
+            ),
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } => None,
+            path => fault(
+                format!("`shaping` needs an interface that Tailbound creates, and the path is {path}"),
+                "write `path: veth` or `path: bridge`, or remove `shaping`",
+            ),
+        }
+    })
+}
+
+/// Refuses a stream of ends without a clock of their own, and launch times on interfaces that Tailbound does not create.
+pub(super) fn stream(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let stream = spec.stream?;
+    let fault = |reason: String, help: &str| Some(Fault::new(at.stream, reason).help(help));
+    if spec.measure.flow().is_some() {
+        return fault("`stream` applies to ping-pong only".into(), "remove `stream`, or measure `ping-pong`");
+    }
+    if spec.has_tool() || spec.driver.name == "null" {
+        let reason = format!("`{}` does not send at times of CLOCK_TAI", spec.driver.name);
+        return fault(reason, "remove `stream`, or name another driver");
+    }
+    stream.launch?;
+    if matches!(spec.path, PathSpec::Veth { delay: Some(_), .. }) {
+        let reason = "an interface has one queue discipline: it can have launch times or a delay";
+        return fault(reason.into(), "remove `launch`, or `delay` of the path");
+    }
+    if !matches!(spec.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. }) {
+        let reason = format!("launch times need an interface that Tailbound creates, and the path is {}", spec.path);
+        return fault(reason, "write `path: veth` or `path: bridge`, or remove `launch`");
+    }
+    if spec.ping.place != PlaceSpec::Netns {
+        let reason = format!("launch times need a network namespace, and the ping has the place {}", spec.ping.place);
+        return fault(reason, "write `place: netns`, or remove `launch`");
+    }
+    if spec.ping.gates.is_some() {
+        let reason = "an interface has one queue discipline: the ping can have gates or launch times";
+        return fault(reason.into(), "remove `launch`, or the `gates` of the ping");
+    }
+    None
+}
+
+/// Refuses policing on an interface that Tailbound does not create, and of messages whose losses are not named one by one.
+pub(super) fn police(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
+    ends.into_iter().find_map(|(name, end, at)| {
+        end.police.as_ref()?;
+        let fault = |reason: String, help: &str| Some(Fault::new(at.police, reason).help(help));
+        if spec.measure.flow().is_some() || spec.has_tool() || spec.driver.name == "null" {
+            let reason = "`police` applies to ping-pong between the ends of a driver that sends packets".to_owned();
+            return fault(reason, "remove `police`, or measure `ping-pong` with another driver");
+        }
+        match &spec.path {
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.place != PlaceSpec::Netns => fault(
+                format!("`police` needs a network namespace, and the {name} end has the place {}", end.place),
+                "write `place: netns`, or remove `police`",
+            ),
+            PathSpec::Veth { .. } | PathSpec::Bridge { .. } => None,
+            path => fault(
+                format!("`police` needs an interface that Tailbound creates, and the path is {path}"),
+                "write `path: veth` or `path: bridge`, or remove `police`",
+            ),
+        }
+    })
+}
