@@ -42,7 +42,9 @@ pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Re
         let class = class.map_or_else(|| table.gate.class().to_string(), |class| class.name.clone());
         table.report(end, class)
     };
-    Ok(tables.into_iter().map(named).collect())
+    // Without anything to compare, there is nothing to say about a gate.
+    let filled = tables.into_iter().filter(|(_, table)| table.left.is_some() || !table.phases.is_empty());
+    Ok(filled.map(named).collect())
 }
 
 /// The gates of the ends of a trial, each with the name of its end.

@@ -50,7 +50,9 @@ pub(crate) async fn put(netns: &NetNs, name: &str, police: &PoliceSpec, second_n
 pub(crate) async fn end(netns: &NetNs, name: &str) -> io::Result<PoliceFact> {
     let job = |index| {
         let found = ingress::read(index)?;
-        ingress::remove(index)?;
+        if found.is_some() {
+            ingress::remove(index)?;
+        }
         Ok(found)
     };
     let gone = || io::Error::other("another program removed the gate for received packets (tc filter show)");

@@ -11,9 +11,6 @@ use tailbound_record::EndRecord;
 /// send call at once; the time also covers the wait for that call.
 const AFTER_DUE_NS: i64 = 20_000_000;
 
-/// The kernel's word for a packet that an action on received packets dropped.
-const INGRESS: &str = "TC_INGRESS";
-
 /// Counters at the end to which a message was sent, which explain its loss.
 const OF_RECEIVER: [Counter; 4] =
     [Counter::SocketBufferDrops, Counter::ReassemblyFailures, Counter::InterfaceReceiveDrops, Counter::BacklogDrops];
@@ -118,10 +115,7 @@ impl Drops {
             return Some(reason);
         }
         let seen = self.seen.get(&(sender, slot)).into_iter().flatten().filter(|(at_ns, _)| *at_ns >= due_ns);
-        let last = seen.max_by_key(|(at_ns, _)| *at_ns).map(|(_, reason)| match reason {
-            Reason::Dropped { why, .. } if why == INGRESS && self.policed(receiver) > 0 => Reason::Policed,
-            reason => reason.clone(),
-        });
+        let last = seen.max_by_key(|(at_ns, _)| *at_ns).map(|(_, reason)| reason.clone());
         last.or_else(|| self.explain((receiver, &OF_RECEIVER), due_ns))
             .or_else(|| self.explain((sender, &OF_SENDER), due_ns))
     }
@@ -185,7 +179,7 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{HopPlace, PacketDevice, PoliceFact, RefusedLaunch};
+    use tailbound_model::{HopPlace, PacketDevice, RefusedLaunch};
 
     /// Counters of an end, each of which moved between these times (ms).
     fn at(end: &str, counters: &[(Counter, &str, i64, i64)]) -> Switches {
@@ -222,35 +216,6 @@ mod tests {
         assert_eq!(drops.refused(4), Some(Reason::Launch(LaunchRefusal::Missed)));
         assert!(reason(5, ("ping", "pong")).is_some_and(|text| text.contains("receive buffer")));
         assert_eq!((reason(4, ("pong", "ping")), drops.refused(5)), (None, None));
-    }
-
-    #[test]
-    fn a_closed_gate_is_the_reason_of_a_drop_that_was_seen_at_a_policed_end() {
-        let hop = PacketHop {
-            at_ns: 100,
-            seq: 3,
-            at: HopPlace::Dropped,
-            cpu: 0,
-            thread: 1,
-            buffer: 1,
-            device: None,
-            offset: 0,
-            part: 0,
-            run: 0,
-            reason: Some(41),
-        };
-        let reasons = [(41, INGRESS.to_owned())].into();
-        let packets = Packets { drops: vec![hop], reasons, ..Packets::default() };
-        let seen = Switches { ends: vec!["ping".into()], packets: Some(packets), ..Switches::default() };
-        let police = Some(PoliceFact { dropped: 1, ..PoliceFact::default() });
-        let pong = EndRecord { police, ..EndRecord::default() };
-        let of = |ends: &BTreeMap<String, EndRecord>| {
-            let drops = Drops::of(std::slice::from_ref(&seen)).with_policed(ends);
-            drops.of_message(3, ("ping", "pong"), 50).map(|reason| words(&reason, "pong"))
-        };
-        let policed = "the gate for packets that the pong end receives was closed (policing)";
-        assert_eq!(of(&[("pong".to_owned(), pong)].into()).as_deref(), Some(policed));
-        assert_eq!(of(&BTreeMap::new()).as_deref(), Some("the kernel dropped the datagram (TC_INGRESS)"));
     }
 
     #[test]

@@ -215,8 +215,9 @@ impl Guest {
         let evidence = match piece.what {
             _ if self.is_of(piece.end) => Evidence::Seen,
             // A message that no thread of an end had can have waited for the guest.
-            Doing::SleptForMessage(_) | Doing::Polled { .. } if self.has_both_ends => Evidence::Inferred,
-            Doing::SleptForMessage(_) | Doing::Polled { .. } => Evidence::AtMost,
+            Doing::SleptForMessage(None | Some(SleepState::Interruptible)) | Doing::Polled { .. } => {
+                if self.has_both_ends { Evidence::Inferred } else { Evidence::AtMost }
+            }
             _ => return Vec::new(),
         };
         let Some(thread) = self.first_thread() else { return Vec::new() };

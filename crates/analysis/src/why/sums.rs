@@ -118,10 +118,11 @@ fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
             place,
             count,
             reason: reason.as_ref().map(|reason| drops::words(reason, end)),
-            evidence: if matches!(reason, Some(Reason::Counted(..) | Reason::Policed)) {
-                Evidence::Counted
-            } else {
-                Evidence::Seen
+            evidence: match reason {
+                Some(Reason::Counted(..)) => Evidence::Counted,
+                // The gate counts packets, also those of others, over the whole trial.
+                Some(Reason::Policed) => Evidence::AtMost,
+                _ => Evidence::Seen,
             },
         }
     };

@@ -1,7 +1,7 @@
 //! Words about the places at which lost messages of a condition were seen last.
 
 use tailbound_document::number::count;
-use tailbound_document::{ConditionReport, Evidence, LossPlace};
+use tailbound_document::{ConditionReport, Evidence, LossPlace, LossReport};
 
 /// Sentence about the last places at which the lost messages of a condition were seen, with a space before it; empty if
 /// no place is known. It says only what the pong recorded: a message without a record may have been lost on its way, or
@@ -23,8 +23,13 @@ pub(super) fn words(condition: &ConditionReport) -> String {
         [one] => format!(" Of the lost messages, the pong {one}."),
         [first @ .., last] => format!(" Of the lost messages, the pong {} and {last}.", first.join(", ")),
     };
-    // A counter belongs to a whole network namespace, so that a counted reason is none for these messages alone.
-    let seen = condition.losses.iter().filter(|l| l.evidence == Evidence::Seen);
-    let seen = seen.filter_map(|l| Some(format!(" For {} of them, {}.", count(l.count), l.reason.as_ref()?)));
-    seen.fold(text, |text, sentence| text + &sentence)
+    let sentence = |l: &LossReport| {
+        let (many, reason) = (count(l.count), l.reason.as_ref()?);
+        match l.evidence {
+            Evidence::Seen => Some(format!(" For {many} of them, {reason}.")),
+            // A counter also counts packets of others.
+            _ => Some(format!(" For at most {many} of them, as the kernel counted, {reason}.")),
+        }
+    };
+    condition.losses.iter().filter_map(sentence).fold(text, |text, sentence| text + &sentence)
 }

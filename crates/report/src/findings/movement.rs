@@ -24,8 +24,8 @@ fn words(moved: &MovementReport) -> (&'static str, String) {
                 "back" => ("on the way back", "the way out rests. This is no error of a clock"),
                 _ => (
                     "on one of both ways, or on both",
-                    "the sum of both ways shows it, in which an error of a clock does not show. The clocks of the ends also moved \
-                     against each other, so that the way is not known",
+                    "the sum of both ways shows it, in which an error of a clock does not show. Both ways moved: one of them waits \
+                     and the clocks moved too, or both wait, and the figures are those of the sum",
                 ),
             };
             let text = format!(

@@ -42,7 +42,7 @@ pub(crate) fn sentences(condition: &ConditionReport, gate: &GateReport) -> Strin
 fn measured(gate: &GateReport) -> String {
     let messages = if gate.end == "ping" { "messages" } else { "answers" };
     let mut text = String::new();
-    if gate.waits.is_empty() && gate.left.is_some() {
+    if gate.phases.is_empty() && gate.left.is_some() {
         text.push_str(
             " The ends have different clocks, so that only the stamps of the sender are compared with the schedule.",
         );

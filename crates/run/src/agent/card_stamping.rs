@@ -26,13 +26,12 @@ impl StampingCards {
     pub fn add(&mut self, interface: &str, owner: &str) -> Result<(), Problem> {
         let refused = |before: Option<CardStamping>| move |reason: io::Error| refusal(interface, before, &reason);
         let tool = Ethtool::open(interface).map_err(|why| refusal(interface, None, &io::Error::other(why)))?;
+        // Without this, what a killed run has left would be taken for a configuration of the user.
+        let _ = tailbound_host::journal::cleanup(&mut |_| ());
         let before = tool.stamping().map_err(refused(None))?;
         if before.stamps_sent() {
             return Ok(());
         }
-        // Without this, what a killed run has left would be taken for the configuration before.
-        let _ = tailbound_host::journal::cleanup(&mut |_| ());
-        let before = tool.stamping().map_err(refused(None))?;
         let set = CardStamping { sent: 1, ..before };
         let ifindex = nix::net::if_::if_nametoindex(interface).map_err(|e| refused(Some(before))(e.into()))?;
         let inode = fs::metadata("/proc/self/ns/net").map_err(refused(Some(before)))?.ino();

@@ -13,6 +13,7 @@ use super::trial_steps::{begin, end, ends_run, finish, order, prepare};
 use super::{RunError, common_start, cpu_quota, discovery, flow, gated, proof, trial_store};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tailbound_lab::LabError;
 use tailbound_model::*;
 use tailbound_record::*;
 use tailbound_wire::*;
@@ -126,14 +127,22 @@ async fn measure_observed(
     let dir = record_dir(record);
     let deadline = Instant::now() + limit(spec);
     tracing::debug!(trial = id, unmatched, "measuring begins");
-    lab.lab.begin_policing().await?;
+    tokio::select! {
+        begun = lab.lab.begin_policing() => begun?,
+        () = context.run.stop.wait() => return Ok(None),
+    }
     let began = (lab.cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
         measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), &all_clocks, deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
-    for (end, police) in lab.lab.end_policing().await? {
-        record.manifest.trial_mut(id).ends.entry(end.into()).or_default().police = Some(police);
+    match lab.lab.end_policing().await {
+        Ok(facts) => {
+            for (end, police) in facts {
+                record.manifest.trial_mut(id).ends.entry(end.into()).or_default().police = Some(police);
+            }
+        }
+        Err(error) => record.warn(unpoliced(&error).at_trial(id))?,
     }
     record.manifest.trial_mut(id).controller =
         Some(ControllerUse { cpu_ns: lab.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
@@ -149,6 +158,12 @@ async fn measure_observed(
     };
     record.manifest.trial_mut(id).guests = guests.into_iter().chain(guest_events::of_libvirt(lab)).collect();
     Ok(Some(Observed { spaces, guests_not_asked, host }))
+}
+
+/// Makes the warning that it is not known whether a gate for received packets was in force, and what it dropped.
+fn unpoliced(error: &LabError) -> Warning {
+    let remedy = "let no other program change the filters of an end's interface during the run, and repeat the trial";
+    Warning::new("police", Severity::Invalid, error.to_string(), remedy)
 }
 
 /// Absolute path of the directory of the record.

@@ -189,7 +189,7 @@ fn a_planted_delay_is_an_overhead_of_the_report() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let compared = document(&bench, &["record"]);
     let overheads = report["against"]["rows"][0]["overheads"].as_array().unwrap();
-    assert_eq!(overheads.len(), 2, "median and p99: {report}");
+    assert_eq!(overheads.len(), 3, "median, p99 and mean: {report}");
     for told in overheads {
         assert!((told["per_cent"].as_f64().unwrap() - 30.0).abs() < 1e-6, "{told}");
         let interval = &statistic(&compared, told["statistic"].as_str().unwrap())["interval"];

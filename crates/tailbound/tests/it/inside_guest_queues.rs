@@ -176,7 +176,10 @@ fn a_gate_for_received_packets_is_the_reason_of_what_it_drops() {
         print("list", "tailbound lab list"),
         print("end", "true"),
     ];
-    let console = Guest::with_kernel(crate::support::guests::KERNEL).shell(&[], lines.join("\n") + "\nsleep 1\nexit\n");
+    // With an older QEMU, a guest can hang when a filter is added (docs/src/guests.md).
+    let Some([qemu]) = needed(["qemu"]) else { return };
+    let guest = Guest::with_kernel(crate::support::guests::KERNEL).with_devices(&qemu, "");
+    let console = guest.shell(&[], lines.join("\n") + "\nsleep 1\nexit\n");
     let of = |name| section(&console, name);
     let json = |name| serde_json::from_str::<Value>(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
     let (report, manifest) = (json("report"), json("manifest"));
@@ -193,7 +196,10 @@ fn a_gate_for_received_packets_is_the_reason_of_what_it_drops() {
     let lost = condition["counts"]["lost"].as_u64().unwrap();
     assert_eq!((losses.len(), losses[0]["count"].as_u64()), (1, Some(lost)), "{losses:?}");
     assert_eq!(losses[0]["reason"], "the gate for packets that the pong end receives was closed (policing)");
-    assert_eq!((&losses[0]["where"], &losses[0]["evidence"]), (&"on_the_way_out".into(), &"counted".into()));
+    assert_eq!((&losses[0]["where"], &losses[0]["evidence"]), (&"on_the_way_out".into(), &"at_most".into()));
+    let sentence = "as the kernel counted, the gate for packets that the pong end receives was closed (policing)";
+    let findings = report["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["text"].as_str().unwrap().contains(sentence)), "{findings:?}");
     // The 20 messages of the warm-up are no losses of the report, but were policed too.
     assert!((lost..=lost + 20).contains(&dropped), "{dropped} dropped, {lost} lost");
     assert!(of("during") != of("before"), "{console}");
