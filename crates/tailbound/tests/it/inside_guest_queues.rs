@@ -147,50 +147,35 @@ fn credits_limit_a_bulk_stream_to_its_idle_slope() {
     assert!(rates[1] > most * 1.02, "{rates:?}");
 }
 
-/// Test: a gate for received packets drops what arrives while it is closed, each loss has this reason, and nothing is left after a run
-/// was killed.
+/// A study of messages at all phases of a gate that is open for 5 of 20 ms.
+fn policed(slots: u32) -> String {
+    format!(
+        "study: police\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 20, timeout: 1 s }} }}\nrate: 97 Hz\n\
+         driver: udp\nattribution: off\npath: veth\nplace: netns\nends:\n  pong:\n    police: {{ entries: \
+         [{{ gate: open, for: 5 ms }}, {{ gate: closed, for: 15 ms }}] }}\n"
+    )
+}
+
+/// A guest that has act_gate. With an older QEMU, it can hang when a filter is added (docs/src/guests.md).
+fn guest_that_polices() -> Option<Guest> {
+    let [qemu] = needed(["qemu"])?;
+    Some(Guest::with_kernel(crate::support::guests::KERNEL).with_devices(&qemu, ""))
+}
+
+/// Test: of messages at all phases, the gate at the receiver drops three quarters, as the kernel counts, and the report says so.
 #[test]
 fn a_gate_for_received_packets_is_the_reason_of_what_it_drops() {
-    let police = |slots| {
-        format!(
-            "study: police\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 20, timeout: 1 s }} }}\nrate: 97 Hz\n\
-             driver: udp\nattribution: off\npath: veth\nplace: netns\nends:\n  pong:\n    police: {{ entries: \
-             [{{ gate: open, for: 5 ms }}, {{ gate: closed, for: 15 ms }}] }}\n"
-        )
-    };
-    let namespaces = "readlink /proc/[0-9]*/ns/net | sort -u | wc -l";
-    let lines = [
-        "cd /root; export TMPDIR=/root".to_owned(),
-        file("police", &police(400)),
-        file("long", &police(20_000)),
-        print("before", namespaces),
-        "tailbound run police.yaml --out police -q >said 2>&1; cat said".into(),
-        print("report", "tailbound report police --format json"),
-        print("text", "tailbound report police"),
-        print("manifest", "cat police/manifest.json"),
-        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
-        "sleep 15".into(),
-        print("during", namespaces),
-        "kill -9 $RUN; sleep 3; tailbound lab cleanup".into(),
-        print("after", namespaces),
-        print("list", "tailbound lab list"),
-        print("end", "true"),
-    ];
-    // With an older QEMU, a guest can hang when a filter is added (docs/src/guests.md).
-    let Some([qemu]) = needed(["qemu"]) else { return };
-    let guest = Guest::with_kernel(crate::support::guests::KERNEL).with_devices(&qemu, "");
-    let console = guest.shell(&[], lines.join("\n") + "\nsleep 1\nexit\n");
-    let of = |name| section(&console, name);
-    let json = |name| serde_json::from_str::<Value>(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
-    let (report, manifest) = (json("report"), json("manifest"));
-    let fact = &manifest["trials"][0]["ends"]["pong"]["police"];
-    println!("{fact}\n{}\n{}", report["conditions"][0]["losses"], of("text"));
-    assert_eq!((&fact["cycle_ns"], &fact["entries"][1]["open"]), (&20_000_000.into(), &false.into()));
-    let (packets, dropped) = (fact["packets"].as_u64().unwrap(), fact["dropped"].as_u64().unwrap());
+    let Some(guest) = guest_that_polices() else { return };
+    let report = guest.run_of_any_status(&[], &policed(400));
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    let manifest = guest.record().manifest;
+    let fact = manifest.trials[0].ends["pong"].police.as_ref().unwrap();
+    assert_eq!((fact.cycle_ns, fact.entries[1].open), (20_000_000, false));
+    let (packets, dropped) = (fact.packets, fact.dropped);
     // Every message of 420 reaches the gate once; nothing else is sent while messages are measured.
-    assert_eq!(packets, 420, "{console}");
+    assert_eq!(packets, 420, "{fact:?}");
     // 15 of 20 ms. Limits: late timers of an emulated guest, at 420 phases.
-    assert!((0.65..0.85).contains(&(dropped as f64 / packets as f64)), "{fact}");
+    assert!((0.65..0.85).contains(&(dropped as f64 / packets as f64)), "{fact:?}");
     let condition = &report["conditions"][0];
     let losses = condition["losses"].as_array().unwrap();
     let lost = condition["counts"]["lost"].as_u64().unwrap();
@@ -202,8 +187,30 @@ fn a_gate_for_received_packets_is_the_reason_of_what_it_drops() {
     assert!(findings.iter().any(|finding| finding["text"].as_str().unwrap().contains(sentence)), "{findings:?}");
     // The 20 messages of the warm-up are no losses of the report, but were policed too.
     assert!((lost..=lost + 20).contains(&dropped), "{dropped} dropped, {lost} lost");
+}
+
+/// Test: the gate ends with the network namespace that has it, also if the run is killed.
+#[test]
+fn a_killed_run_leaves_no_gate_for_received_packets() {
+    let Some(guest) = guest_that_polices() else { return };
+    let namespaces = "for p in /proc/[0-9]*; do readlink $p/ns/net; done | sort -u | wc -l";
+    let lines = [
+        "cd /root; export TMPDIR=/root".to_owned(),
+        file("long", &policed(20_000)),
+        print("before", namespaces),
+        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
+        "sleep 15".into(),
+        print("during", namespaces),
+        "kill -9 $RUN; sleep 3; tailbound lab cleanup".into(),
+        print("after", namespaces),
+        print("list", "tailbound lab list"),
+        print("end", "true"),
+    ];
+    let console = guest.shell(&[], lines.join("\n") + "\nsleep 1\nexit\n");
+    let of = |name| section(&console, name);
     assert!(of("during") != of("before"), "{console}");
-    assert_eq!((of("after"), of("list")), (of("before"), "no labs"), "{console}");
+    let nothing = "nothing: no run is active, and no run left changes on this host";
+    assert_eq!((of("after"), of("list")), (of("before"), nothing), "{console}");
 }
 
 /// Test: interfaces that cannot have gates, and what is said about them.
