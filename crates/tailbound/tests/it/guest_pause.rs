@@ -36,6 +36,11 @@ impl Monitor {
     }
 }
 
+/// A study with the pong in a guest and the ping on this host.
+fn pong_in_guest(measure: &str, rest: &str) -> String {
+    study(measure, "", rest).replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:")
+}
+
 fn warnings<'a>(manifest: &'a Value, code: &str) -> Vec<&'a Value> {
     manifest["warnings"].as_array().unwrap().iter().filter(|w| w["code"] == code).collect()
 }
@@ -45,8 +50,7 @@ fn warnings<'a>(manifest: &'a Value, code: &str) -> Vec<&'a Value> {
 #[test]
 fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_there() {
     let guests = Guests::that_boot();
-    let text = study("duration: 5 s, timeout: 5 s", "", "driver: udp\npath: bridge\nrepeat: 3")
-        .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
+    let text = pong_in_guest("duration: 5 s, timeout: 5 s", "driver: udp\npath: bridge\nrepeat: 3");
     let child = guests.measuring(&text);
     let mut monitor = Monitor::of(&guests, "pong");
     guests.bench.wait_for_event("measuring begins", 2);
@@ -93,8 +97,7 @@ fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_ther
 #[test]
 fn a_pause_is_the_cause_of_its_late_messages() {
     let guests = Guests::new();
-    let text = study("duration: 4 s, timeout: 5 s", "", "driver: udp\npath: bridge\nattribution: machine")
-        .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
+    let text = pong_in_guest("duration: 4 s, timeout: 5 s", "driver: udp\npath: bridge\nattribution: machine");
     let child = guests.measuring(&text);
     let mut monitor = Monitor::of(&guests, "pong");
     guests.bench.wait_for_event("measuring begins", 1);
@@ -124,8 +127,7 @@ fn a_pause_is_the_cause_of_its_late_messages() {
 #[test]
 fn a_guest_that_stays_paused_is_reported_as_paused() {
     let guests = Guests::that_boot();
-    let text = study("duration: 6 s, timeout: 2 s", "", "driver: udp\npath: bridge")
-        .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
+    let text = pong_in_guest("duration: 6 s, timeout: 2 s", "driver: udp\npath: bridge");
     let child = guests.measuring(&text);
     Monitor::of(&guests, "pong").say("stop");
     let output = child.wait_with_output().unwrap();

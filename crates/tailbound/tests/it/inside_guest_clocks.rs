@@ -301,9 +301,9 @@ fn windows_are_checked_by_the_stamps_of_the_sender_if_the_pong_has_another_clock
          1 1 1 1 queues 1@0 1@1 base-time $1 sched-entry S 1 5000000 sched-entry S 2 15000000 clockid CLOCK_TAI; }}\n\
          gates 0\ncat > apart.yaml <<'END'\n{study}END\n\
          tailbound run apart.yaml --out apart -q >done 2>&1\n\
-         tailbound run apart.yaml --out replaced -q >>done 2>&1 &\n\
-         RUN=$!; for N in $(seq 120); do cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q -- 'agent --measure' && break; sleep 1; done\n\
-         sleep 3; gates 10000000 >>done 2>&1; wait $RUN; tailbound report replaced | grep 'permitted them: the' | head -1 >>done\n\
+         TAILBOUND_LOG=debug tailbound run apart.yaml --out replaced -q >>done 2>&1 &\n\
+         RUN=$!; for N in $(seq 120); do grep -q 'measuring begins' replaced/logs/controller.log && break; sleep 1; done 2>>done\n\
+         sleep 1; gates 10000000 >>done 2>&1; wait $RUN; tailbound report replaced | grep 'permitted them: the' | head -1 >>done\n\
          tailbound report apart --format json >found 2>>done"
     );
     let options = ["--module", "sch_taprio", "--with", "ip,tc,unshare"];
