@@ -21,8 +21,7 @@ pub enum MovementKind {
     /// wait changes steadily between nothing and the worst wait, and then jumps. The other way rests, or between two clocks, moves at a
     /// steady rate.
     PhaseSweep {
-        /// Way of the messages: `out` or `back`; or `round_trip`, if only the sum of both ways shows the sweep, because the clocks of the
-        /// ends also moved against each other.
+        /// Way of the messages: `out` or `back`; or `round_trip`, if only the sum of both ways shows the sweep: both ways moved.
         leg: String,
         /// Change of the wait over time, parts per million.
         ppm: f64,

@@ -120,7 +120,7 @@ fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
             reason: reason.as_ref().map(|reason| drops::words(reason, end)),
             evidence: match reason {
                 Some(Reason::Counted(..)) => Evidence::Counted,
-                // The gate counts packets, also those of others, over the whole trial.
+                // The gate counts all packets, also of other senders, over the whole trial.
                 Some(Reason::Policed) => Evidence::AtMost,
                 _ => Evidence::Seen,
             },

@@ -123,7 +123,7 @@ pub struct Published {
     pub figures: Option<PublishedFigures>,
 }
 
-/// Metrics whose mean, standard deviation and maximum stand beside those of a baseline and of a publication.
+/// Metrics whose mean, standard deviation and maximum are compared with a baseline and a publication.
 pub const SPREAD_METRICS: [Metric; 5] =
     [Metric::RoundTrip, Metric::OutNetwork, Metric::Out, Metric::BackNetwork, Metric::Back];
 

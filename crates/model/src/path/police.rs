@@ -51,7 +51,7 @@ pub struct PoliceFact {
     pub cycle_ns: i64,
     /// Time of CLOCK_TAI to which the begins of the cycles refer, ns.
     pub base_ns: i64,
-    /// Number of IPv4 packets that reached the gate while messages were measured, including those of the warm-up.
+    /// Number of IPv4 packets that reached the gate while messages were measured, with the warm-up.
     pub packets: u64,
     /// Number of these packets that the gate dropped.
     pub dropped: u64,

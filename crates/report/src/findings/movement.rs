@@ -25,7 +25,7 @@ fn words(moved: &MovementReport) -> (&'static str, String) {
                 _ => (
                     "on one of both ways, or on both",
                     "the sum of both ways shows it, in which an error of a clock does not show. Both ways moved: one of them waits \
-                     and the clocks moved too, or both wait, and the figures are those of the sum",
+                     and the clocks moved too, or both wait, and the figures belong to the sum",
                 ),
             };
             let text = format!(

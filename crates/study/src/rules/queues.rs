@@ -5,7 +5,7 @@ use crate::resolve::Places;
 use tailbound_model::{EndSpec, GatesBy, GatesSpec, PathSpec, PlaceSpec, TrialSpec};
 
 /// Refuses gates where they cannot be set or read: on an interface that Tailbound makes, only the kernel opens and closes gates, in
-/// network namespaces; interfaces of the user are those of an existing path on this host.
+/// network namespaces; interfaces of the user belong to an existing path on this host.
 pub(super) fn gates(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
     ends.into_iter().find_map(|(name, end, at)| {
@@ -70,23 +70,33 @@ pub(super) fn shaping(spec: &TrialSpec, at: &Places) -> Option<Fault> {
                 "an interface has one queue discipline: it can have `shaping` or a delay".into(),
                 "remove `shaping`, or `delay` of the path",
             ),
-            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.place != PlaceSpec::Netns => fault(
-                format!("`shaping` needs a network namespace, and the {name} end has the place {}", end.place),
-                "write `place: netns`, or remove `shaping`",
-            ),
-            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.gates.is_some() || launches => fault(
-                format!(
-                    "an interface has one queue discipline: the {name} end can have `shaping`, `gates` or launch times"
+            path => match not_created("shaping", name, end, path) {
+                Some((reason, help)) => fault(reason, &help),
+                None if end.gates.is_some() || launches => fault(
+                    format!(
+                        "an interface has one queue discipline: the {name} end can have `shaping`, `gates` or launch times"
+                    ),
+                    "remove all but one of them",
                 ),
-                "remove all but one of them",
-            ),
-            PathSpec::Veth { .. } | PathSpec::Bridge { .. } => None,
-            path => fault(
-                format!("`shaping` needs an interface that Tailbound creates, and the path is {path}"),
-                "write `path: veth` or `path: bridge`, or remove `shaping`",
-            ),
+                None => None,
+            },
         }
     })
+}
+
+/// Why an end has no interface of its own that Tailbound creates, as `key` needs it, and what to do.
+fn not_created(key: &str, name: &str, end: &EndSpec, path: &PathSpec) -> Option<(String, String)> {
+    match path {
+        PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.place == PlaceSpec::Netns => None,
+        PathSpec::Veth { .. } | PathSpec::Bridge { .. } => Some((
+            format!("`{key}` needs a network namespace, and the {name} end has the place {}", end.place),
+            format!("write `place: netns`, or remove `{key}`"),
+        )),
+        path => Some((
+            format!("`{key}` needs an interface that Tailbound creates, and the path is {path}"),
+            format!("write `path: veth` or `path: bridge`, or remove `{key}`"),
+        )),
+    }
 }
 
 /// Refuses a stream of ends without a clock of their own, and launch times on interfaces that Tailbound does not create.
@@ -130,16 +140,6 @@ pub(super) fn police(spec: &TrialSpec, at: &Places) -> Option<Fault> {
             let reason = "`police` applies to ping-pong between the ends of a driver that sends packets".to_owned();
             return fault(reason, "remove `police`, or measure `ping-pong` with another driver");
         }
-        match &spec.path {
-            PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.place != PlaceSpec::Netns => fault(
-                format!("`police` needs a network namespace, and the {name} end has the place {}", end.place),
-                "write `place: netns`, or remove `police`",
-            ),
-            PathSpec::Veth { .. } | PathSpec::Bridge { .. } => None,
-            path => fault(
-                format!("`police` needs an interface that Tailbound creates, and the path is {path}"),
-                "write `path: veth` or `path: bridge`, or remove `police`",
-            ),
-        }
+        not_created("police", name, end, &spec.path).and_then(|(reason, help)| fault(reason, &help))
     })
 }

@@ -18,8 +18,8 @@ fn stop(pid: i32) -> (i64, i64) {
     (begin_ns, monotonic_ns())
 }
 
-/// Test: 20,000 messages/s have more than 100,000 events per second, so that those of the first seconds are discarded: the memory
-/// holds 4.2 million. The events around the stops in these seconds are kept, at both ends.
+/// Test: 20,000 messages/s have more than 100,000 events per second, so that the first seconds are discarded: the memory holds
+/// 4.2 million. The events around the stops in these seconds are kept, at both ends.
 #[test]
 fn an_early_stall_in_a_long_trial_is_explained() {
     if !may_be_real_time() {

@@ -34,6 +34,13 @@ impl Monitor {
         // Events may arrive before the answer.
         while self.hear().get("return").is_none() {}
     }
+
+    /// Pauses the guest for 300 ms.
+    fn pause(&mut self) {
+        self.say("stop");
+        std::thread::sleep(Duration::from_millis(300));
+        self.say("cont");
+    }
 }
 
 /// A study with the pong in a guest and the ping on this host.
@@ -55,9 +62,7 @@ fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_ther
     let mut monitor = Monitor::of(&guests, "pong");
     guests.bench.wait_for_event("measuring begins", 2);
     std::thread::sleep(Duration::from_millis(500));
-    monitor.say("stop");
-    std::thread::sleep(Duration::from_millis(300));
-    monitor.say("cont");
+    monitor.pause();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(6), "{}", guests.bench.stderr());
     let manifest = guests.bench.manifest();
@@ -102,9 +107,7 @@ fn a_pause_is_the_cause_of_its_late_messages() {
     let mut monitor = Monitor::of(&guests, "pong");
     guests.bench.wait_for_event("measuring begins", 1);
     std::thread::sleep(Duration::from_millis(1500));
-    monitor.say("stop");
-    std::thread::sleep(Duration::from_millis(300));
-    monitor.say("cont");
+    monitor.pause();
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(6), "{}", guests.bench.stderr());
     let seen = &guests.bench.manifest()["trials"][0]["guests"][0];
     let pauses: Vec<(i64, i64)> = serde_json::from_value(seen["pauses"].clone()).unwrap();
