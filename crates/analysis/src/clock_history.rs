@@ -3,9 +3,10 @@
 //! Input: the histories of a record, and the samples of the trials. Output: for each trial with a history its report, and a
 //! warning for each trial with a bad window. No message is removed from a figure, and no trial becomes invalid.
 
+mod converted;
 mod messages;
-mod windows;
 
+use crate::clock_windows;
 use crate::clocks::OWN;
 use crate::pass_error::PassError;
 use messages::Counted;
@@ -59,10 +60,22 @@ fn report(
     is_left_out: bool,
 ) -> Result<ClockHistoryReport, RecordError> {
     let done = record.manifest.trials.iter().find(|done| done.id == trial.id);
-    let own = done.and_then(|done| done.ends.get(OWN)).map(|end| end.clock.as_str());
-    let mut windows = windows::of(history);
-    let is_own = own == Some(history.clock.as_str()) && !history.clock.is_empty();
-    let counted = match is_own && !is_left_out && record.has_slots(trial.id) {
+    let clock = |end: &str| done.and_then(|done| done.ends.get(end)).map(|end| end.clock.as_str());
+    let is_of = |end: &str| clock(end) == Some(history.clock.as_str()) && !history.clock.is_empty();
+    let has_messages = !is_left_out && record.has_slots(trial.id);
+    let bounds = match has_messages && !is_of(OWN) && is_of("pong") {
+        true => record.clock_bounds(trial.id)?.ok().and_then(|clocks| clocks.whole().cloned()),
+        false => None,
+    };
+    let mut windows = clock_windows::of(history);
+    let (history, clock_width_ns) = match &bounds {
+        Some(bounds) => {
+            windows.iter_mut().for_each(|window| converted::widen(window, bounds));
+            (&converted::history(history, bounds), Some(converted::width_ns(history, bounds)))
+        }
+        None => (history, None),
+    };
+    let counted = match has_messages && (is_of(OWN) || bounds.is_some()) {
         true => Counted::of(record, trial.id, &windows)?,
         false => None,
     };
@@ -93,6 +106,7 @@ fn report(
         steps_removed: master.steps_removed,
         utc_offset_s: master.utc_offset_s,
         ports: ports(history),
+        clock_width_ns,
         parts: parts(offsets.iter().map(|offset| (offset.at_ns, offset.offset_ns)), (from_ns, to_ns)),
         windows,
         messages: counted.map(Counted::figures),

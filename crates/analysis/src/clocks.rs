@@ -5,6 +5,7 @@
 //! (from the shortest to the longest time that is possible with these clocks), or unknown. The memory does not grow
 //! with the number of messages.
 
+use crate::clock_claim::{Claim, Judged};
 use crate::parallel;
 use crate::pass_error::PassError;
 use std::collections::BTreeMap;
@@ -30,7 +31,10 @@ pub(crate) enum Legs<'a> {
 /// Smallest and largest possible difference between the clocks of the two ends of a trial.
 #[derive(Debug)]
 pub(crate) struct Bounded {
+    /// What the messages prove.
     pub clocks: SteadyParts,
+    /// What the time services of both hosts claim, beside what the messages prove.
+    claimed: Option<Judged>,
     /// Largest possible error, in ns, of kernel timestamps at the ping and at the pong end, which are converted from
     /// another clock of the same host.
     pub kernel_ns: [i64; 2],
@@ -41,6 +45,11 @@ pub(crate) struct Bounded {
 const STEADY_SHARE: f64 = 0.5;
 
 impl Bounded {
+    /// The bounds that the messages prove, narrowed by what the time services of both hosts claim, if both agree.
+    pub fn narrowest(&self) -> &SteadyParts {
+        self.claimed.as_ref().and_then(Judged::narrowed).unwrap_or(&self.clocks)
+    }
+
     fn is_parted(&self) -> bool {
         self.clocks.steady_share() < STEADY_SHARE
     }
@@ -95,7 +104,11 @@ impl Clocks {
                     .filter(|t0| *t0 != 0)
                     .or_else(|| Some(bounds.as_ref().ok()?.begin_ns()))
                     .unwrap_or(0),
-                bounds: bounds.map(|clocks| Bounded { clocks, kernel_ns: [OWN, "pong"].map(width) }),
+                bounds: bounds.map(|clocks| Bounded {
+                    claimed: Claim::of(record, trial, [OWN, "pong"]).and_then(|claim| claim.judged(&clocks)),
+                    clocks,
+                    kernel_ns: [OWN, "pong"].map(width),
+                }),
                 host: trial.ends.get("pong").map_or_else(String::new, |pong| pong.host.clone()),
             };
             Ok((trial.id, of_trial))
@@ -125,7 +138,11 @@ impl Clocks {
 
     /// Warnings about the clocks of trials whose two ends have different clocks.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
-        self.0.iter().filter_map(|(trial, clocks)| Some(clocks.warning()?.at_trial(*trial)))
+        let claims = self.0.iter().filter_map(|(trial, of)| {
+            let judged = of.bounds.as_ref().ok()?.claimed.as_ref()?;
+            Some(judged.warning()?.at_trial(*trial))
+        });
+        self.0.iter().filter_map(|(trial, clocks)| Some(clocks.warning()?.at_trial(*trial))).chain(claims)
     }
 
     /// The time spans in which one of the clocks changed, with the host of the pong.

@@ -80,7 +80,7 @@ pub(crate) fn leg_range(batch: &SlotBatch, metric: Metric, legs: Legs<'_>, i: us
     let there = |t: &&i64| **t != NO_TIME;
     let time = |column: &[i64]| column.get(i).filter(there).copied();
     let sent = time(&batch.send_begin_ns)?;
-    let clocks = bounds.clocks.at(sent);
+    let clocks = bounds.narrowest().at(sent);
     let there = |arrived: Option<i64>| {
         let arrived = arrived?;
         let whole = || Some([0, time(&batch.receive_ns)?.wrapping_sub(sent)]);

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a time service (ptp4l or chrony) reported of the clock of a host during one trial. Times are ns of the host's
-/// CLOCK_MONOTONIC, which is the clock of the messages if `messages` is present.
+/// CLOCK_MONOTONIC. If `messages` is present, times are ns of the clock of the ping, into which the times of another host are
+/// converted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockHistoryReport {
     /// Id of the trial.
@@ -21,6 +22,10 @@ pub struct ClockHistoryReport {
     pub from_ns: i64,
     /// End of the history that is shown: the last message, or the end of the trial.
     pub to_ns: i64,
+    /// Largest error of times that were converted from the clock of the host into the clock of the ping, ns; absent if the ping has
+    /// the clock of the host, or if times were not converted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_width_ns: Option<i64>,
     /// Number of reported offsets.
     pub offsets: u64,
     /// Smallest, median and largest offset, clock minus master, ns; absent without an offset.

@@ -33,6 +33,9 @@ impl Answers {
     fn attempt(&mut self, ask: Ask) -> io::Result<Answer> {
         Ok(match ask {
             Ask::Log => return Err(io::Error::other("the lab keeps no log")),
+            Ask::WatchClock { .. } | Ask::ClockState | Ask::ClockHistory(_) => {
+                return Err(io::Error::other("the lab watches no clock"));
+            }
             Ask::Set { .. } | Ask::Changed | Ask::Restore => {
                 return Err(io::Error::other("the lab does not change settings of the host"));
             }

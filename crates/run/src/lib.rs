@@ -10,6 +10,7 @@
 //! killed, another process saves the samples.
 
 pub mod agent;
+mod clock_watch;
 mod connection;
 pub mod controller;
 mod creation_list;
@@ -21,6 +22,7 @@ mod live_collect;
 pub mod load;
 pub mod log;
 pub mod measure;
+mod scratch;
 mod store;
 pub mod thread_creation;
 pub mod thread_policy;

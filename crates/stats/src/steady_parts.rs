@@ -319,6 +319,12 @@ impl SteadyParts {
         self.parts.first().filter(|_| self.changes.is_empty()).map(|part| &part.bounds)
     }
 
+    /// The same with bounds that hold for the whole trial, in place of [`SteadyParts::whole`].
+    pub fn with_whole(&self, bounds: ClockBounds) -> SteadyParts {
+        let parts = self.parts.first().map(|part| Part { bounds, ..*part }).into_iter().collect();
+        SteadyParts { parts, ..self.clone() }
+    }
+
     /// The steady parts: the times at which their first and last messages were sent by clock A (ns), and their bounds.
     pub fn parts(&self) -> impl Iterator<Item = ((i64, i64), &ClockBounds)> {
         self.parts.iter().map(|part| (part.sent_ns, &part.bounds))

@@ -153,6 +153,19 @@ impl ClockBounds {
 }
 
 impl ClockBounds {
+    /// The bounds with which, besides, B's clock is ahead of A's by a time within `offset_ns` when A's clock shows each of the times
+    /// `at_a_ns`. `None` = no pair of clocks fits both.
+    pub fn narrowed(&self, at_a_ns: &[i64], offset_ns: [i64; 2]) -> Option<ClockBounds> {
+        let [low, high] = offset_ns.map(|ns| ns.wrapping_sub(self.origin.1) as f64);
+        let mut corners = self.corners.clone();
+        for at_ns in at_a_ns {
+            let time = at_ns.wrapping_sub(self.origin.0) as f64 / 1e9;
+            corners = clip(&corners, |(offset, drift)| high + RESOLUTION_NS - (offset + drift * time));
+            corners = clip(&corners, |(offset, drift)| offset + drift * time - low + RESOLUTION_NS);
+        }
+        (!corners.is_empty()).then_some(ClockBounds { origin: self.origin, corners })
+    }
+
     /// The line at the centre of the region of possible pairs.
     pub fn middle(&self) -> ClockLine {
         self.line(centre(&self.corners))

@@ -1,6 +1,6 @@
 //! What a time service reported of its clock during a trial, and readings of the clocks of this host.
 
-use crate::Nanos;
+use crate::{ClockOffset, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -36,6 +36,9 @@ pub struct ClockHistory {
     pub silences: Vec<ServiceSilence>,
     /// Readings of the clocks of this host, once a second.
     pub readings: Vec<ClockReadings>,
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, read at the end of the history; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub realtime: Option<ClockOffset>,
 }
 
 fn is_zero(n: &u64) -> bool {

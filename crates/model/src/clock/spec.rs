@@ -1,4 +1,4 @@
-//! What a study demands of the clock of the host on which the run was started.
+//! What a study demands of the clocks of the hosts of a run.
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::fmt;
 /// Socket on which `ptp4l` listens for management messages, if its configuration names no other.
 pub const PTP4L_SOCKET: &str = "/var/run/ptp4l";
 
-/// What a study demands of the clock of the host on which the run was started, and how long the run waits for it.
+/// What a study demands of the clock of each host that has a time service, and how long the run waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSpec {
     /// The service that is asked for the offset of the clock from its master.

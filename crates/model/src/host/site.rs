@@ -1,6 +1,8 @@
 //! Requests of a lab to the host on which an end runs, and the answers of that host.
 
-use crate::{Counted, Fact, HostFacts, Interface, KnobDone, KnobSpec, LinksSeen, NodeCounts, Problem};
+use crate::{
+    ClockHistory, ClockSpec, Counted, Fact, HostFacts, Interface, KnobDone, KnobSpec, LinksSeen, NodeCounts, Problem,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -48,6 +50,17 @@ pub enum Ask {
     /// Request to a host to restore the host settings that were applied.
     #[serde(rename = "put-back")]
     Restore,
+    /// Request to watch the clock of the host by its time service, until the agent ends.
+    WatchClock {
+        /// Id of the run that requests it.
+        run: String,
+        /// What the study demands of the clock.
+        spec: ClockSpec,
+    },
+    /// Request to say whether the watched clock is in step.
+    ClockState,
+    /// Request to read the history of the watched clock from this time on, CLOCK_MONOTONIC of the host, ns.
+    ClockHistory(i64),
     /// Request to open a UDP socket for the path check on an address; sockets of earlier requests are closed.
     OpenProbe {
         /// IP address on which the socket for the path check is opened.
@@ -127,6 +140,11 @@ pub enum Answer {
     /// Answer to [`Ask::Restore`]: the result of restoring the host settings.
     #[serde(rename = "put-back")]
     Restore(RestoreAnswer),
+    /// Answer to [`Ask::WatchClock`] and [`Ask::ClockState`]: `None` = the clock is in step; otherwise the problem that it is not, with
+    /// what was seen of it.
+    ClockState(Option<Problem>),
+    /// Answer to [`Ask::ClockHistory`]: the history of the clock; the name of the host is empty.
+    ClockHistory(Box<ClockHistory>),
     /// Answer to [`Ask::OpenProbe`] and [`Ask::JoinGroup`]: the address of the socket.
     Listens(SocketAddr),
     /// Answer to [`Ask::Send`]: the datagram of the path check was sent.

@@ -25,7 +25,7 @@ pub struct Plan {
     pub trials: Vec<Trial>,
     /// How the report shows the result of the study.
     pub report: ReportSpec,
-    /// What the clock of the host on which the run is started must keep; `None` = no clock is asked for.
+    /// What the clocks of the hosts must keep; `None` = no clock is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockSpec>,
     /// Text of the study file as it was read; `--set` arguments are in `settings`.

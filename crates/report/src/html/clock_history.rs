@@ -19,8 +19,8 @@ pub(crate) fn section(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<section id=\"clock\"><h2>Clock</h2>\n<p class=\"lead\">The time service of the host on which the run was started \
-         reported its clock. Messages in times in which the clock was not known to be in step remain in every figure of this \
+        "<section id=\"clock\"><h2>Clock</h2>\n<p class=\"lead\">The time services of the hosts reported their clocks. \
+         Messages in times in which the clock was not known to be in step remain in every figure of this \
          page; a table shows them apart.</p>\n{}</section>\n",
         report.clock_history.iter().map(|of| of_trial(report, of)).collect::<String>()
     )

@@ -40,6 +40,9 @@ pub(crate) fn sentences(of: &ClockHistoryReport) -> String {
     for (number, state) in of.ports.iter().enumerate() {
         text.push_str(&format!(" Port {}: {state}.", number + 1));
     }
+    if let Some(width_ns) = of.clock_width_ns {
+        text.push_str(&format!(" Its times are converted into the clock of the ping, known to {}.", ns(width_ns)));
+    }
     of.readings.iter().for_each(|readings| text.push_str(&reading(readings)));
     text
 }
@@ -131,6 +134,7 @@ pub(crate) mod tests {
             grandmaster: "ea6fe7.fffe.84d4a2".into(),
             steps_removed: Some(1),
             utc_offset_s: Some(37),
+            clock_width_ns: None,
             ports: vec!["SLAVE".into()],
             parts: (0..30).map(part).collect(),
             windows: vec![BadClockWindow {
@@ -173,6 +177,12 @@ pub(crate) mod tests {
         let of = example();
         let text = [vec![sentences(&of)], windows(&of), lines(&of)].concat().join("\n").replace('\u{2009}', " ");
         insta::assert_snapshot!(text);
+        let other = ClockHistoryReport { clock_width_ns: Some(51_000), readings: Vec::new(), ..of.clone() };
+        assert!(
+            sentences(&other).contains("Its times are converted into the clock of the ping"),
+            "{}",
+            sentences(&other)
+        );
         let none = ClockHistoryReport { offset_ns: None, windows: Vec::new(), ..of };
         assert!(sentences(&none).contains("no offset from its master was reported."));
         assert_eq!((rows(&none).len(), lines(&none).len()), (0, 0));

@@ -7,6 +7,7 @@
 mod card_clocks;
 mod card_stamping;
 mod child_process;
+mod host_clock;
 mod host_settings;
 mod late_messages;
 mod load_process;
@@ -20,6 +21,7 @@ mod tool;
 mod trial;
 
 use crate::connection::Connection;
+use host_clock::HostClock;
 use host_settings::Settings;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signalfd::SignalFd;
@@ -57,6 +59,9 @@ pub fn main() -> i32 {
         // Standard error is a file in the record.
         eprint!("{lines}");
     }
+    for reason in agent.clock.end() {
+        eprintln!("tailbound agent: {reason}; `tailbound lab cleanup` tries again");
+    }
     for reason in agent.settings.restore_settings().failed {
         // The controller is gone, so that only standard error is left.
         eprintln!("tailbound agent: a setting could not be restored: {reason}; `tailbound lab cleanup` tries again");
@@ -75,6 +80,7 @@ struct Agent {
     allowed: Vec<u32>,
     answers: Answers,
     settings: Settings,
+    clock: HostClock,
     /// True once the agent has received an order from the controller. From then on the agent sends a heartbeat every
     /// second.
     ordered: bool,
@@ -109,6 +115,7 @@ impl Agent {
             allowed: host::allowed_cpus(),
             answers: Answers::default(),
             settings: Settings::default(),
+            clock: HostClock::default(),
             ordered: false,
             lease_ns: 0,
             last_received_ns: host::monotonic_ns(),
@@ -255,7 +262,10 @@ impl Agent {
                 tracing::debug!(?ask, "question of the controller");
                 let answer = match ask {
                     Ask::Log => Answer::Log(crate::log::of_holder(self.log_level) + &crate::log::take()),
-                    ask => self.settings.answer(&ask).unwrap_or_else(|| self.answers.answer(ask)),
+                    ask => {
+                        let own = self.settings.answer(&ask).or_else(|| self.clock.answer(&ask));
+                        own.unwrap_or_else(|| self.answers.answer(ask))
+                    }
                 };
                 if let Answer::Failed(problem, _) = &answer {
                     tracing::info!(%problem, "the agent cannot answer the question of the controller");

@@ -66,7 +66,7 @@ pub fn dry_run(plan: &Plan) -> String {
         let ClockSpec { by, within, held, .. } = clock;
         let _ = writeln!(
             out,
-            "  {by} is asked for the offset of the clock of this host, until it has been within {within} for {held}, and during the trials"
+            "  {by} is asked for the offset of the clock of this host (and of each host by ssh or libvirt), until it has been within {within} for {held}, and during the trials"
         );
     }
     let _ = writeln!(out, "\nknobs and privileges");

@@ -1,7 +1,7 @@
 //! A whole run: checks the machine, creates the record, builds labs and runs the trials in order.
 
 use super::active_lab::ActiveLab;
-use super::clock_watch::ClockWatch;
+use super::clocks::Clocks;
 use super::context::RunContext;
 use super::other_runs::OtherRuns;
 use super::places::{DriverFiles, Hosts};
@@ -115,7 +115,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
         allowed: &may_use,
         here: &facts,
         until,
-        clock: None,
+        clocks: None,
     };
     let mut hosts = Hosts::new(options.driver_files, &allowed);
     let _log = crate::log::controller(&context.logs);
@@ -184,8 +184,8 @@ struct Doing<'a> {
     here: &'a HostFacts,
     /// The condition of the message at which the run ends.
     until: Option<&'a UntilCondition>,
-    /// The clock of this host, if the study asks for it.
-    clock: Option<&'a ClockWatch>,
+    /// The clocks that have to be in step, if the study asks for it.
+    clocks: Option<&'a Clocks>,
 }
 
 /// Runs all trials of the plan after the clock of this host is in step, if the study asks for this. Returns false if a signal has ended the run before its last trial.
@@ -211,18 +211,18 @@ async fn run_trials(
         Nanos(plan.trials.iter().map(|t| trial_length::expected(&plan.conditions[t.condition].spec).0).sum());
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
     let Some(spec) = &plan.clock else { return run_in_order(doing, hosts, record, progress).await };
-    let clock = ClockWatch::begin(spec, doing.context)?;
-    progress.event(ProgressEvent::Waiting { what: &clock.what() });
+    let clocks = Clocks::begin(spec, doing.context)?;
+    progress.event(ProgressEvent::Waiting { what: &clocks.what() });
     let in_step = tokio::select! {
-        in_step = clock.in_step() => Some(in_step),
+        in_step = clocks.in_step() => Some(in_step),
         () = doing.context.stop.wait() => None,
     };
     let mut ended = match in_step {
-        Some(Ok(())) => run_in_order(&Doing { clock: Some(&clock), ..*doing }, hosts, record, progress).await,
+        Some(Ok(())) => run_in_order(&Doing { clocks: Some(&clocks), ..*doing }, hosts, record, progress).await,
         Some(Err(error)) => Err(error),
         None => interrupted(record, progress, "before", (0, plan.trials.len())).map(|()| false),
     };
-    if let (Some(left), Err(error)) = (clock.end(doing.context), &mut ended) {
+    if let (Some(left), Err(error)) = (clocks.end(doing.context), &mut ended) {
         error.problem.what.push_str(&format!("; and {left}"));
     }
     ended
@@ -369,6 +369,13 @@ async fn up(
             let concerned = conditions::with_place(doing.plan, &host.place);
             add_functional_only(&mut record.manifest, &conditions::with_conditions(doing.plan, why, &concerned));
         }
+        if let Some(clocks) = doing.clocks {
+            let begin = |what: &str| progress.event(ProgressEvent::Waiting { what });
+            clocks.host_in_step(&host, doing.context, begin).await?;
+            if let Some(text) = clocks.remark(&host) {
+                warn(record, progress, Warning::new("clock_not_watched", Severity::Warning, text, ""))?;
+            }
+        }
         for text in &host.remarks {
             warn(record, progress, Warning::new("host_remark", Severity::Warning, text, ""))?;
         }
@@ -438,12 +445,16 @@ async fn run_trial(
     };
     tracing::info!(trial = trial.id, condition = trial.condition, levels = what, "trial begins");
     let began_ns = host::monotonic_ns();
+    let begun = doing.clocks.map(|clocks| (clocks, clocks.begin_trial(hosts)));
     let result = match condition.spec.has_tool() {
         true => tool::run(&context, lab, record).await,
         false => driver_trial::run(&context, lab, record).await,
     };
-    if let Some(clock) = doing.clock {
-        record.clocks(trial.id, &clock.history(began_ns, &doing.here.host))?;
+    if let Some((clocks, begun)) = begun {
+        clocks
+            .histories(began_ns, &begun, doing.here)
+            .iter()
+            .try_for_each(|history| record.clocks(trial.id, history))?;
     }
     match &result {
         Ok(Some(r)) => tracing::info!(trial = trial.id, r.scheduled, r.sent, r.answered, "trial has ended"),

@@ -1,12 +1,12 @@
-//! Keys of a study file for the clock of the host on which the run is started.
+//! Keys of a study file for the clocks of the hosts of a run.
 
 use super::Duration;
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What the clock of the host on which Tailbound is started must keep before the first trial begins. During the trials, its
-/// offset from its master is recorded.
+/// What the clock of the host on which Tailbound is started, and the clock of each host by ssh or libvirt, must keep before the
+/// first trial begins. During the trials, their offsets from their masters are recorded.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClockKeys {

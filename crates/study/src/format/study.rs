@@ -76,8 +76,8 @@ pub(crate) struct StudyFile {
     /// place: netns, scheduling: ... } }`.
     #[allow(dead_code)] // taken out of the tree before it is read; declared for the schema
     pub factors: Option<Factors>,
-    /// What the clock of the host on which Tailbound is started must keep before the first trial begins; its offset is then
-    /// recorded. Default: no clock is asked for.
+    /// What the clocks of the hosts must keep before the first trial begins; their offsets are then recorded. Default: no clock is
+    /// asked for.
     pub clock: Option<At<ClockKeys>>,
     /// Number of times that each condition is run. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]

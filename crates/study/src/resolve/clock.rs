@@ -1,4 +1,4 @@
-//! Resolves the keys of the clock of the host on which the run is started.
+//! Resolves the keys of the clocks of the hosts of a run.
 
 use super::duration::positive;
 use crate::error::Fault;

@@ -51,11 +51,21 @@ pub(in crate::controller) struct Host {
     /// CPUs that an agent may use at the place.
     pub cpus: Vec<u32>,
     pub facts: HostFacts,
+    /// Identifier of the clock of the host.
+    pub clock: String,
     /// Remarks for the user about the place, one sentence each.
     pub remarks: Vec<String>,
     /// Reason why figures of the place say nothing about speed; `None` = there is no such reason.
     pub functional_only: Option<String>,
     agent: Arc<Mutex<HostAgent>>,
+}
+
+/// A host agent that has started, and what it has answered.
+struct Asked {
+    agent: HostAgent,
+    clock: String,
+    cpus: Vec<u32>,
+    facts: HostFacts,
 }
 
 impl Host {
@@ -93,7 +103,7 @@ impl Host {
             }
             return answers.into_iter().find_map(Result::err).map_or_else(|| Ok(Vec::new()), Err);
         }
-        let host = |(Candidate { reached, place, called, named }, (agent, cpus, facts))| {
+        let host = |(Candidate { reached, place, called, named }, Asked { agent, clock, cpus, facts })| {
             let facts = HostFacts { host: named, ..facts };
             let (address, netns, patience) = (reached.address(), reached.netns(), reached.patience());
             let agent = Arc::new(Mutex::new(agent));
@@ -110,6 +120,7 @@ impl Host {
                 observer: None,
                 cpus,
                 facts,
+                clock,
                 remarks: Vec::new(),
                 functional_only: None,
                 agent,
@@ -118,12 +129,7 @@ impl Host {
         Ok(all.into_iter().zip(answers.into_iter().flatten()).map(host).collect())
     }
 
-    fn ask_host(
-        reached: &dyn Place,
-        called: &str,
-        run_id: &str,
-        help: &Help<'_>,
-    ) -> Result<(HostAgent, Vec<u32>, HostFacts), RunError> {
+    fn ask_host(reached: &dyn Place, called: &str, run_id: &str, help: &Help<'_>) -> Result<Asked, RunError> {
         let (mut agent, hello) = HostAgent::start(reached.host_agent_command(run_id), reached.patience())
             .map_err(|problem| not_fit(format!("{called}{}: {}", help.program, problem.what), help.by_hand))?;
         if hello.tailbound != env!("CARGO_PKG_VERSION") {
@@ -136,7 +142,9 @@ impl Host {
         }
         let fail = |text: String| not_fit(format!("{called}: {text}"), "");
         match (agent.ask(Ask::Cpus), agent.ask(Ask::Facts)) {
-            (Ok(Answer::Cpus(cpus)), Ok(Answer::Facts(facts))) => Ok((agent, cpus, *facts)),
+            (Ok(Answer::Cpus(cpus)), Ok(Answer::Facts(facts))) => {
+                Ok(Asked { agent, clock: hello.clock, cpus, facts: *facts })
+            }
             (Err(e), _) | (_, Err(e)) => Err(fail(e.to_string())),
             _ => Err(fail("the host agent sent an answer to another question".into())),
         }
@@ -210,6 +218,49 @@ impl Host {
                 failed: failed.iter().map(|t| self.sentence(t)).collect(),
             },
             _ => RestoreAnswer::default(),
+        }
+    }
+
+    /// Begins to watch the clock of the host by its time service.
+    ///
+    /// # Errors
+    /// The service cannot be asked.
+    pub fn watch_clock(&self, run_id: &str, spec: &ClockSpec) -> Result<(), RunError> {
+        self.ask_clock(Ask::WatchClock { run: run_id.to_owned(), spec: spec.clone() }).map(drop)
+    }
+
+    /// `None` = the watched clock is in step; otherwise the problem that it is not, with what was seen of it.
+    ///
+    /// # Errors
+    /// The host no longer answers.
+    pub fn clock_state(&self) -> Result<Option<Problem>, RunError> {
+        self.ask_clock(Ask::ClockState)
+    }
+
+    fn ask_clock(&self, ask: Ask) -> Result<Option<Problem>, RunError> {
+        match Far::ask(self, ask) {
+            Ok(Answer::ClockState(state)) => Ok(state.map(|problem| problem.context(&self.called))),
+            Ok(Answer::Failed(problem, _)) => Err(RunError::of(ExitCode::MachineNotFit, problem.context(&self.called))),
+            Ok(other) => {
+                Err(not_fit(self.sentence(&format!("the host agent sent {other:?} instead of its clock")), ""))
+            }
+            Err(e) => Err(not_fit(e, "")),
+        }
+    }
+
+    /// The history of the watched clock from a time of its CLOCK_MONOTONIC (ns) on; `None` if the host no longer answers.
+    pub fn clock_history(&self, from_ns: i64) -> Option<ClockHistory> {
+        match Far::ask(self, Ask::ClockHistory(from_ns)) {
+            Ok(Answer::ClockHistory(history)) => Some(ClockHistory { host: self.facts.host.clone(), ..*history }),
+            _ => None,
+        }
+    }
+
+    /// CLOCK_MONOTONIC of the host, ns; `None` if the host no longer answers.
+    pub fn monotonic_ns(&self) -> Option<i64> {
+        match Far::ask(self, Ask::Clock) {
+            Ok(Answer::Clock(now_ns)) => Some(now_ns),
+            _ => None,
         }
     }
 

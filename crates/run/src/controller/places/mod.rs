@@ -28,7 +28,7 @@ pub(super) use vm::lack as guest_lack;
 
 use super::RunError;
 use super::context::RunContext;
-use super::scratch::make_directory;
+use crate::scratch::make_directory;
 use kind::{Lifetime, PlaceKind, Reach};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl Hosts {
             return Ok(path.clone());
         }
         let path = std::env::temp_dir().join(format!("tailbound-{}", context.run_id));
-        let made = make_directory(&context.journal, &path)?;
+        let made = make_directory(&context.journal, &path).map_err(|e| RunError::of(ExitCode::RunFailed, e))?;
         Ok(self.scratch.insert(made).0.clone())
     }
 
@@ -229,6 +229,11 @@ impl Hosts {
         let place = lab.place(end);
         let before = (0..end).filter(|other| lab.apart && lab.place(*other) == place).count();
         self.reached.iter().filter(|h| h.place == *place).nth(before)
+    }
+
+    /// All hosts to which there is a connection.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Host>> {
+        self.reached.iter()
     }
 
     /// True if all hosts to which the controller has connected still answer.

@@ -1,11 +1,10 @@
 //! Asks the time service: ptp4l for each synchronisation, chrony once a second.
 
-use crate::controller::RunError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tailbound_host::monotonic_ns;
 use tailbound_host::time_service::{DataSet, Ptp4l, PtpAnswer, TimeServiceError, TimeStatus, chrony_tracking};
-use tailbound_model::{ClockMaster, ClockOffsetFromMaster, ExitCode, PortState, TimeService};
+use tailbound_model::{ClockMaster, ClockOffsetFromMaster, PortState, Problem, TimeService};
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Time without an answer after which the service counts as silent.
@@ -71,17 +70,17 @@ impl Service {
     ///
     /// # Errors
     /// The service cannot be asked.
-    pub fn connect(by: &TimeService, directory: &Path) -> Result<Service, RunError> {
-        let not_fit = |e: TimeServiceError| RunError::of(ExitCode::MachineNotFit, e.problem());
+    pub fn connect(by: &TimeService, directory: &Path) -> Result<Service, Problem> {
+        let problem = |e: TimeServiceError| e.problem();
         match by {
             TimeService::Ptp4l { socket, domain } => {
                 let socket = PathBuf::from(socket);
-                let connection = Ptp4l::connect(&socket, *domain, directory).map_err(not_fit)?;
+                let connection = Ptp4l::connect(&socket, *domain, directory).map_err(problem)?;
                 let service = Ptp4lService::new(socket, *domain, directory.to_owned(), connection);
                 Ok(Service::Ptp4l(Box::new(service)))
             }
             TimeService::Auto | TimeService::Chrony => {
-                chrony_tracking().map_err(not_fit)?;
+                chrony_tracking().map_err(problem)?;
                 Ok(Service::Chrony { due_ns: 0 })
             }
         }

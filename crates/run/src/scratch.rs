@@ -1,19 +1,18 @@
 //! Directories for sockets that exist as long as a run.
 
-use super::RunError;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tailbound_host::EntryId;
 use tailbound_host::journal::Journal;
-use tailbound_model::{ExitCode, Undo};
+use tailbound_model::{Problem, Undo};
 
 /// Makes a directory for sockets, which only this user may enter, and writes it to the journal. Its path should be short,
 /// because the path of a socket may have at most 107 bytes.
 ///
 /// # Errors
 /// The directory or the journal cannot be written.
-pub(super) fn make_directory(journal: &Journal, path: &Path) -> Result<(PathBuf, EntryId), RunError> {
-    let failed = |text: String| RunError::new(ExitCode::RunFailed, text, "");
+pub(crate) fn make_directory(journal: &Journal, path: &Path) -> Result<(PathBuf, EntryId), Problem> {
+    let failed = |text: String| Problem::new("run_failed", text, "");
     let text = path.display().to_string();
     let undo = |inode| Undo::RemoveDirectory { path: text.clone(), inode };
     let entry = journal.before(undo(None)).map_err(|e| failed(e.to_string()))?;

@@ -9,7 +9,7 @@ const GAP_NS: i64 = 2_000_000_000;
 const GAP_INTERVALS: i64 = 5;
 
 /// All windows of a history, in the order of time. They may overlap.
-pub(super) fn of(history: &ClockHistory) -> Vec<BadClockWindow> {
+pub(crate) fn of(history: &ClockHistory) -> Vec<BadClockWindow> {
     let mut all = beyond_bound(history);
     all.extend(ports(history));
     all.extend(masters(history));
