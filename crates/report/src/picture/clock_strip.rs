@@ -10,6 +10,9 @@ use tailbound_document::{BadClockWindow, ClockHistoryReport, ConditionReport, Of
 const HEIGHT: f64 = 190.0;
 const PLOT: Plot = Plot { left: 74.0, right: WIDTH - 24.0, top: 14.0, bottom: HEIGHT - 46.0 };
 
+/// Width of the bar of a part, and the height of the bar of a single offset.
+const BAR: f64 = 3.0;
+
 /// Hues of the offsets, and of the bound.
 const OFFSET: usize = 0;
 const BOUND: usize = 1;
@@ -27,15 +30,13 @@ pub(crate) fn draw(condition: &ConditionReport, of: &ClockHistoryReport) -> Opti
     hatch(&mut canvas, of, &x);
     canvas.open_fixed(BOUND, condition);
     for bound in [of.within_ns, -of.within_ns] {
-        canvas.line("line", (PLOT.left, y(bound as f64)), (PLOT.right, y(bound as f64)));
+        canvas.line("line flat", (PLOT.left, y(bound as f64)), (PLOT.right, y(bound as f64)));
     }
     canvas.close();
     canvas.open_fixed(OFFSET, condition);
     for part in &of.parts {
-        let at = x(part.at_ns);
-        canvas.line("line", (at, y(part.min_ns as f64)), (at, y(part.max_ns as f64)));
-        canvas.dot("", (at, y(part.max_ns as f64)), 1.4);
-        canvas.dot("", (at, y(part.min_ns as f64)), 1.4);
+        let (top, bottom) = (y(part.max_ns as f64) - BAR / 2.0, y(part.min_ns as f64) + BAR / 2.0);
+        canvas.rect("count", (x(part.at_ns) - BAR / 2.0, top), (BAR, bottom - top));
     }
     canvas.close();
     Some(canvas)
