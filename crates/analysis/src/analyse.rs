@@ -86,7 +86,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             &wanted[id],
         );
         report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
-        report.gates = gates::of(record, condition, &chosen[id].used)?;
+        report.gates = gates::of(record, condition, &chosen[id].used, &report.worst)?;
         report.launch = launch::of(record, condition, &chosen[id].used)?;
         report.stages = stages::of(record, condition, &chosen[id].used)?;
         let exact = |m| report.metric(m).is_some();

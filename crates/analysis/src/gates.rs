@@ -1,14 +1,17 @@
 //! Compares the waits for gates that the schedules predict with the times of the messages.
 //!
 //! Input: for each trial, the schedule that the kernel reported, and the samples. Output: the table of predicted and measured
-//! waits of each end with gates.
+//! waits of each end with gates, and the messages that waited longest.
+
+mod longest;
 
 use crate::clocks::has_one_clock;
 use crate::durations::Durations;
+use longest::{Longest, Passed, worst_of};
 use std::collections::BTreeMap;
-use tailbound_document::{GateLeft, GatePhase, GateReport, GateWaits};
-use tailbound_gates::Gate;
-use tailbound_model::{Condition, Metric, TrialSpec};
+use tailbound_document::{GateClassReport, GateLeft, GatePhase, GateReport, GateWaits, Message};
+use tailbound_gates::{Gate, windows_of_classes};
+use tailbound_model::{Condition, GatesSpec, Metric, NO_TIME, PathEnd, TrialSpec, counter_of};
 use tailbound_record::{Columns, Departure, Departures, Record, RecordError, SlotBatch};
 
 /// Number of parts into which the predicted waits are divided; messages that do not wait are a part of their own.
@@ -16,30 +19,41 @@ const PARTS: i64 = 4;
 /// Number of parts into which a cycle is divided.
 const PHASES: i64 = 200;
 
-/// The waits for gates in these trials of a condition, for each end with gates. In trials whose ends have different clocks, a message
-/// counts only if its sender's stamps show when it left.
-pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Result<Vec<GateReport>, RecordError> {
+/// The waits for gates in these trials of a condition, for each end with gates; `worst`: the worst messages of the condition. In
+/// trials whose ends have different clocks, a message counts only if its sender's stamps show when it left.
+pub(crate) fn of(
+    record: &Record,
+    condition: &Condition,
+    trials: &[usize],
+    worst: &[Message],
+) -> Result<Vec<GateReport>, RecordError> {
     let spec = &condition.spec;
     if spec.ping.gates.is_none() && spec.pong.gates.is_none() {
         return Ok(Vec::new());
     }
     let mut tables: BTreeMap<String, Table> = BTreeMap::new();
     for trial in trials {
-        let one_clock = has_one_clock(record, *trial);
-        let gates = of_trial(record, *trial, spec);
-        let departures = gates.iter().map(|(end, _)| Departures::of(record, *trial, end));
-        let departures: Vec<Departures> = departures.collect::<Result<_, _>>()?;
-        record.scan(*trial, &columns().with_seq(), &mut |batch| {
-            for ((end, gate), departures) in gates.iter().zip(&departures) {
-                let table = tables.entry(end.clone()).or_insert_with(|| Table::of(gate.clone()));
-                table.add(batch, (end == "ping", one_clock), (gate, departures));
+        let mut ways = Vec::new();
+        for (end, gate) in of_trial(record, *trial, spec) {
+            let classes = || classes(record, *trial, spec, &end);
+            tables.entry(end.clone()).or_insert_with(|| Table::of(gate.clone(), classes()));
+            ways.push(Way {
+                trial: *trial,
+                departures: Departures::of(record, *trial, &end)?,
+                has_one_clock: has_one_clock(record, *trial),
+                worst: worst_of(worst, *trial),
+                end,
+                gate,
+            });
+        }
+        record.scan(*trial, &with_due(), &mut |batch| {
+            for way in &ways {
+                tables.entry(way.end.clone()).and_modify(|table| table.add(batch, way));
             }
         })?;
     }
     let named = |(end, table): (String, Table)| {
-        let gates = if end == "ping" { &spec.ping.gates } else { &spec.pong.gates };
-        let class = gates.as_ref().and_then(|gates| gates.classes.get(table.gate.class() as usize));
-        let class = class.map_or_else(|| table.gate.class().to_string(), |class| class.name.clone());
+        let class = class_name(gates_of(spec, &end), table.gate.class() as usize);
         table.report(end, class)
     };
     // Without anything to compare, there is nothing to say about a gate.
@@ -47,11 +61,46 @@ pub(crate) fn of(record: &Record, condition: &Condition, trials: &[usize]) -> Re
     Ok(filled.map(named).collect())
 }
 
+/// What is known about all messages of an end in a trial.
+struct Way {
+    trial: usize,
+    end: String,
+    gate: Gate,
+    departures: Departures,
+    has_one_clock: bool,
+    /// Slots of the worst messages in this trial, and their places among the worst ones.
+    worst: Vec<(u64, usize)>,
+}
+
+/// The gates of an end, as the study asks for them.
+fn gates_of<'s>(spec: &'s TrialSpec, end: &str) -> Option<&'s GatesSpec> {
+    if end == "ping" { spec.ping.gates.as_ref() } else { spec.pong.gates.as_ref() }
+}
+
+/// Name of a class in the study; its number if the study does not name it.
+fn class_name(gates: Option<&GatesSpec>, class: usize) -> String {
+    let named = gates.and_then(|gates| gates.classes.get(class));
+    named.map_or_else(|| class.to_string(), |class| class.name.clone())
+}
+
+fn ends_of(record: &Record, trial: usize) -> &[PathEnd] {
+    let done = record.manifest.trials.iter().find(|done| done.id == trial);
+    done.and_then(|done| done.path.as_ref()).map_or(&[], |path| &path.ends)
+}
+
+/// The classes of the interface of an end in a trial.
+fn classes(record: &Record, trial: usize, spec: &TrialSpec, end: &str) -> Vec<GateClassReport> {
+    let fact = ends_of(record, trial).iter().find(|of| of.end == end).and_then(|of| of.gates.as_ref());
+    let class = |(class, windows): (usize, tailbound_gates::Windows)| GateClassReport {
+        name: class_name(gates_of(spec, end), class),
+        open: windows.open.into_iter().map(|(from_ns, to_ns)| [from_ns as i64, to_ns as i64]).collect(),
+    };
+    fact.map_or_else(Vec::new, |fact| windows_of_classes(fact).into_iter().enumerate().map(class).collect())
+}
+
 /// The gates of the ends of a trial, each with the name of its end.
 pub(crate) fn of_trial(record: &Record, trial: usize, spec: &TrialSpec) -> Vec<(String, Gate)> {
-    let done = record.manifest.trials.iter().find(|done| done.id == trial);
-    let path = done.and_then(|done| done.path.as_ref());
-    path.map_or_else(Vec::new, |path| Gate::of_ends(&path.ends, spec))
+    Gate::of_ends(ends_of(record, trial), spec)
 }
 
 /// The columns that the ways of messages and answers need.
@@ -59,9 +108,17 @@ pub(crate) fn columns() -> Columns {
     Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin()
 }
 
+/// The columns that the ways, the due times and the slots of messages need.
+fn with_due() -> Columns {
+    let metrics = [Metric::FromIntended, Metric::Out, Metric::Turnaround, Metric::Back];
+    Columns::of(&metrics).with_echo_begin().with_seq()
+}
+
 /// The waits for one gate.
 struct Table {
     gate: Gate,
+    classes: Vec<GateClassReport>,
+    longest: Longest,
     worst_wait_ns: i64,
     /// By the number of the part: 0 = without a wait.
     parts: BTreeMap<i64, Part>,
@@ -81,10 +138,12 @@ struct Part {
 }
 
 impl Table {
-    fn of(gate: Gate) -> Table {
+    fn of(gate: Gate, classes: Vec<GateClassReport>) -> Table {
         let worst_wait_ns = gate.prediction().worst_wait_ns.map_or(0, |ns| ns as i64) + gate.delay_ns();
         Table {
             gate,
+            classes,
+            longest: Longest::default(),
             worst_wait_ns,
             parts: BTreeMap::new(),
             phases: BTreeMap::new(),
@@ -95,12 +154,25 @@ impl Table {
     }
 
     /// Adds the messages of the ping, or the answers of the pong.
-    fn add(&mut self, batch: &SlotBatch, (by_ping, one_clock): (bool, bool), (gate, departures): (&Gate, &Departures)) {
+    fn add(&mut self, batch: &SlotBatch, way: &Way) {
+        let by_ping = way.end == "ping";
         for (i, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
-            let times = (sent_ns, one_clock.then_some(received_ns));
-            if let Some(departure) = departures.of_message(batch.seq[i], times, gate.is_by_card()) {
-                self.add_message(times, departure, gate);
-            }
+            let times = (sent_ns, way.has_one_clock.then_some(received_ns));
+            let Some(departure) = way.departures.of_message(batch.seq[i], times, way.gate.is_by_card()) else {
+                continue;
+            };
+            self.add_message(times, departure, &way.gate);
+            let slot = counter_of(batch.seq[i]);
+            let due_ns = Some(batch.intended_ns[i]).filter(|ns| by_ping && *ns != NO_TIME);
+            let passed = Passed {
+                id: (way.trial, slot),
+                due_ns: due_ns.unwrap_or(sent_ns),
+                sent_ns,
+                received_ns: times.1,
+                departure,
+                worst: way.worst.iter().find(|(of, _)| *of == slot).map(|(_, place)| *place),
+            };
+            self.longest.add(&passed, &way.gate);
         }
     }
 
@@ -166,6 +238,8 @@ impl Table {
             beyond_p99_ns: of.beyond.at(0.99),
             beyond_max_ns: of.beyond.max_ns,
         });
+        let waits: Vec<GateWaits> = waits.collect();
+        let (messages, not_placed) = self.longest.finish();
         GateReport {
             end,
             class,
@@ -174,7 +248,7 @@ impl Table {
             mean_wait_ns: prediction.mean_wait_ns.map(|ns| ns + delay_ns as f64),
             worst_wait_ns: prediction.worst_wait_ns.map(|ns| ns + delay_ns.unsigned_abs()),
             share_without_wait: prediction.share_without_wait.map(|share| if has_launch_times { 0.0 } else { share }),
-            waits: waits.collect(),
+            waits,
             permitted: match has_launch_times {
                 // They leave at other times than those at which they are ready.
                 true => Vec::new(),
@@ -184,6 +258,9 @@ impl Table {
             cycles_later: self.cycles_later,
             outside: self.outside,
             left: self.left,
+            classes: self.classes,
+            messages,
+            not_placed,
         }
     }
 }
@@ -200,7 +277,7 @@ mod tests {
         let entry = |gates, ms: u64| Entry { gates, interval_ns: ms * 1_000_000 };
         let windows = Schedule { entries: vec![entry(1, 5), entry(2, 15)], cycle_ns: 0 }.windows(0, Rule::Kernel);
         let frame = Frame { bytes: 106, speed: "10Gbps".parse().unwrap() };
-        Table::of(Gate::new(0, (windows, frame), 0, 1_000))
+        Table::of(Gate::new(0, (windows, frame), 0, 1_000), Vec::new())
     }
 
     /// The waits for this gate. Each message has the times of its send call and of its receipt, ms.

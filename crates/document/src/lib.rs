@@ -50,7 +50,7 @@ pub use comparison::*;
 pub use condition::{ConditionReport, ConditionStatus, Counts};
 pub use factor::short_factor;
 pub use flow::{FlowCast, FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, SubscriberLatency};
-pub use gates::{GateLeft, GatePhase, GateReport, GateWaits};
+pub use gates::{GateClassReport, GateLeft, GateMessage, GatePhase, GateReport, GateWaits};
 pub use held::{HeldBurstReport, HeldReport};
 pub use incident::*;
 pub use launch::LaunchReport;

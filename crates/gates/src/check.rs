@@ -1,6 +1,6 @@
 //! What can be said about the gates of a study before anything runs.
 
-use crate::{ETHERNET_BYTES, Entry, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, predict};
+use crate::{ETHERNET_BYTES, Entry, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, Windows, predict};
 use tailbound_model::{
     GateEntry, GatesBy, GatesFact, GatesSpec, LaunchSpec, Nanos, PathEnd, PathSpec, Rate, Severity, StreamSpec,
     TrialSpec, Warning,
@@ -33,6 +33,14 @@ impl Schedule {
         let entry = |e: &GateEntry| Entry { gates: e.open, interval_ns: e.time.0.unsigned_abs() };
         Schedule { entries: gates.entries.iter().map(entry).collect(), cycle_ns: gates.cycle_ns.unsigned_abs() }
     }
+}
+
+/// The times at which the gate of each traffic class of an interface is open, by the number of the class. Classes that no priority of
+/// a socket belongs to, behind the last one with a priority, are left out.
+pub fn windows_of_classes(gates: &GatesFact) -> Vec<Windows> {
+    let schedule = Schedule::of_kernel(gates);
+    let classes = gates.class_of_priority.iter().max().map_or(0, |last| u32::from(*last) + 1);
+    (0..classes).map(|class| schedule.windows(class, Rule::Kernel)).collect()
 }
 
 /// What a user should know about the gates of a trial before it runs.

@@ -137,7 +137,7 @@ impl Gate {
     }
 
     /// Largest error of the begin of the schedule at a time (monotonic ns), ns. A hardware clock can run at another rate.
-    fn error_ns(&self, at_ns: i64) -> i64 {
+    pub fn error_ns(&self, at_ns: i64) -> i64 {
         let away_ns = self.hardware_read_at_ns.map_or(0, |read_ns| at_ns.saturating_sub(read_ns).saturating_abs());
         self.within_ns.saturating_add(away_ns / (1_000_000 / HARDWARE_PPM))
     }

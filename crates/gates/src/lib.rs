@@ -15,7 +15,7 @@ mod schedule;
 mod simulation;
 mod tc;
 
-pub use check::{check, class_of_messages, unknown_speeds};
+pub use check::{check, class_of_messages, unknown_speeds, windows_of_classes};
 pub use frame::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Speed, WIRE_BYTES};
 pub use gate::Gate;
 pub use prediction::{Prediction, predict};

@@ -2,13 +2,23 @@
 
 use crate::escape::prose;
 use crate::html::table::of_cells;
-use crate::picture::phase;
-use crate::tables::gates::{COLUMNS, HEADS, all, cells, sentences};
-use tailbound_document::Report;
+use crate::picture::canvas::Canvas;
+use crate::picture::{gate_timeline, phase};
+use crate::tables::gates::{COLUMNS, HEADS, all, cells, not_placed, sentences};
+use tailbound_document::{GateReport, Report};
 
 /// Explains the figure of a gate.
 const FIGURE: &str = "Measured ways (dots: the shortest and the longest of each part of the cycle) and the predicted wait (line). In \
                       the shaded times a frame may be sent.";
+
+/// Explains the timeline of the gates of an interface.
+const TIMELINE: &str = "The gate of each class over the cycle: a band where it is open, a thin line where it is closed";
+
+/// Explains the messages of a timeline.
+const MESSAGES: &str = "Below, the messages that waited longest from their due time until they left, and the ten worst messages of \
+                        the condition (with their numbers). An open dot is the due time; the line is thick from the time at which \
+                        the message was ready for its gate until it left. A vertical line is the first time at which the gate \
+                        permitted the message by the schedule, and a short one its receipt";
 
 pub(crate) fn is_there(report: &Report) -> bool {
     all(report).next().is_some()
@@ -21,13 +31,10 @@ pub(crate) fn section(report: &Report) -> String {
     let of_gate = all(report).map(|(condition, gate)| {
         let has_waits = !gate.waits.is_empty();
         let table = if has_waits { of_cells(HEADS, gate.waits.iter().map(cells)) } else { String::new() };
-        let figure = phase::draw(condition, gate).map_or(String::new(), |canvas| {
-            format!(
-                "<figure><div class=\"picture\">{}</div></figure>\n<p class=\"lead\">{FIGURE}</p>\n",
-                canvas.embed()
-            )
-        });
-        format!("<p class=\"lead\">{}</p>\n{figure}{table}", prose(&sentences(condition, gate)))
+        let waits = phase::draw(condition, gate).map_or(String::new(), |canvas| figure(canvas, FIGURE));
+        let timeline =
+            gate_timeline::draw(condition, gate).map_or(String::new(), |canvas| figure(canvas, &about(gate)));
+        format!("<p class=\"lead\">{}</p>\n{waits}{timeline}{table}", prose(&sentences(condition, gate)))
     });
     format!(
         "<section id=\"gates\"><h2>Gates</h2>\n<p class=\"lead\">Each message has a predicted wait, from the schedule that the \
@@ -35,4 +42,20 @@ pub(crate) fn section(report: &Report) -> String {
          and the way behind the gate. Columns: {COLUMNS}.</p>\n{}</section>\n",
         of_gate.collect::<String>()
     )
+}
+
+/// A figure with its explanation below it.
+fn figure(canvas: Canvas, words: &str) -> String {
+    format!("<figure><div class=\"picture\">{}</div></figure>\n<p class=\"lead\">{words}</p>\n", canvas.embed())
+}
+
+/// Explains the timeline of this gate.
+fn about(gate: &GateReport) -> String {
+    let is_stamped = gate.messages.iter().any(|message| message.left_after_ns.is_some());
+    let left = match (gate.messages.is_empty(), is_stamped) {
+        (true, _) => return format!("{TIMELINE}.{}", prose(&not_placed(gate))),
+        (false, true) => "a filled dot is the time at which the message left, by its stamp",
+        (false, false) => "no stamp shows when these messages left, so that their lines are dashed",
+    };
+    format!("{TIMELINE}. {MESSAGES}; {left}.{}", prose(&not_placed(gate)))
 }

@@ -11,6 +11,7 @@ pub(crate) mod clock_strip;
 mod estimate;
 pub(crate) mod flow;
 pub(crate) mod flow_axis;
+pub(crate) mod gate_timeline;
 mod histogram;
 mod ladder;
 mod latency;

@@ -118,6 +118,7 @@ mod tests {
             cycles_later: [0; 3],
             outside: 0,
             left: None,
+            ..GateReport::default()
         };
         let two =
             [[(0, 10), (10, 0)], [(10, 0), (30, 0)], [(30, 30), (60, 0)], [(60, 0), (70, 0)], [(70, 40), (100, 10)]];

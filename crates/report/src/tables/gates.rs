@@ -72,6 +72,17 @@ fn measured(gate: &GateReport) -> String {
     text
 }
 
+/// Says how many messages have no place in the cycle, and why; empty if each has one.
+pub(crate) fn not_placed(gate: &GateReport) -> String {
+    if gate.not_placed == 0 {
+        return String::new();
+    }
+    format!(
+        " {} messages are not shown: when they left, the clock of the schedule was not known to within a quarter of the cycle.",
+        count(gate.not_placed)
+    )
+}
+
 /// The cells of a row of the table of waits.
 pub(crate) fn cells(waits: &GateWaits) -> [String; 7] {
     let ns = |ns: i64| time(ns as f64);
@@ -138,6 +149,7 @@ mod tests {
             cycles_later: [0; 3],
             outside: 3,
             left: None,
+            ..GateReport::default()
         }
     }
 

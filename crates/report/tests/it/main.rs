@@ -6,6 +6,7 @@ mod causes;
 mod causes_two_clocks;
 mod delivery;
 mod flaws;
+mod gates;
 mod held;
 mod patterns;
 mod perfetto;

@@ -1,5 +1,7 @@
 //! Makes synthetic records: a manifest and rows of samples, written by the record's own writer.
 
+pub mod gated;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use tailbound_model::*;

@@ -1,0 +1,41 @@
+//! Tests of the figures about gates of a record whose messages were sent through gates.
+
+use crate::support::gated::{CYCLE, LOAD, MISSED, OVER, write};
+use tailbound_report::*;
+
+#[test]
+fn the_timeline_has_the_classes_and_the_messages_that_missed_their_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = analyse(&write(&folder.path().join("record"))).unwrap();
+    assert_eq!(report.conditions.len(), OVER.len() * LOAD.len());
+    for condition in &report.conditions {
+        let [gate] = &condition.gates[..] else { panic!("{:?}", condition.gates) };
+        let classes: Vec<_> = gate.classes.iter().map(|class| (class.name.as_str(), &class.open[..])).collect();
+        let [stream, ptp, bulk] = [[0, 101_000], [0, CYCLE], [204_000, CYCLE]];
+        assert_eq!(classes, [("stream", &[stream][..]), ("ptp", &[ptp]), ("bulk", &[bulk])]);
+        assert_eq!((gate.outside, gate.not_placed), (0, 0));
+        // A message that came too late for its window waited for a whole closed part; no other one did so longer.
+        let missed: Vec<_> = gate.messages.iter().filter(|message| MISSED.contains(&message.slot)).collect();
+        assert_eq!(missed.len(), MISSED.len(), "{:?}", gate.messages);
+        for message in &missed {
+            let left_ns = message.left_after_ns.unwrap();
+            let permitted_ns = message.permitted_after_ns.unwrap();
+            assert!(left_ns > permitted_ns && left_ns - permitted_ns < 10_000, "{message:?}");
+            let opens_ns = (message.due_phase_ns + permitted_ns) % CYCLE;
+            assert!((opens_ns - CYCLE / 2).abs() > CYCLE / 2 - 300, "the gate opens when a cycle begins: {message:?}");
+        }
+        let worst: Vec<usize> = gate.messages.iter().filter_map(|message| message.worst).collect();
+        assert_eq!((1..=10).filter(|place| worst.contains(place)).count(), 10, "{worst:?}");
+        for message in gate.messages.iter().filter(|message| message.worst.is_some()) {
+            let of = &condition.worst[message.worst.unwrap() - 1];
+            assert_eq!((of.trial, of.slot), (message.trial, message.slot));
+            assert_eq!(of.send_lateness_ns, Some(message.sent_after_ns));
+            assert_eq!(of.out_ns.unwrap() + message.sent_after_ns, message.received_after_ns.unwrap());
+        }
+    }
+    let page = render_html(&report);
+    let section = page.split_once("<section id=\"gates\">").unwrap().1.split_once("</section>").unwrap().0;
+    assert_eq!(section.matches("aria-label=\"Gates of the classes at the ping end").count(), 6);
+    let drawn = section.matches("data-slot=\"2345\" data-trial=\"0\"").count();
+    assert_eq!(drawn, 1, "a message of a condition is drawn once");
+}
