@@ -1,5 +1,6 @@
 //! Mean, quantiles and maximum of many durations.
 
+use crate::coarse_buckets::coarse;
 use tailbound_stats::Histogram;
 
 /// Durations in ns that are not kept one by one.
@@ -20,6 +21,11 @@ impl Durations {
 
     pub fn count(&self) -> u64 {
         self.histogram.count()
+    }
+
+    /// The histogram with the buckets of the document: smallest and largest value, ns, and number of durations.
+    pub fn buckets(&self) -> Vec<(i64, i64, u64)> {
+        coarse(&self.histogram)
     }
 
     /// Mean, ns; not a number if there is none.

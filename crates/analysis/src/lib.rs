@@ -16,6 +16,7 @@ mod clock_claim;
 mod clock_history;
 mod clock_windows;
 mod clocks;
+mod coarse_buckets;
 mod compare;
 mod durations;
 mod flow;

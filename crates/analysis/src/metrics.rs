@@ -1,5 +1,6 @@
 //! Puts the figures of the metrics into the form of the document.
 
+use crate::coarse_buckets::coarse;
 use crate::passes::{DependentEstimate, Figures, First, FirstPass, Tally, place};
 use crate::series::{BETWEEN_ENDS, Group, is_between_ends};
 use crate::tail_estimate;
@@ -7,11 +8,7 @@ use crate::worst::{MessageKey, MessagePart};
 use std::collections::BTreeMap;
 use tailbound_document::{Beyond, LegRange, Message, MetricReport, QuantileReport};
 use tailbound_model::{Condition, Metric, Rate};
-use tailbound_stats::{Bound, Bucket, Distribution, Estimate, Quantile, needs, rule_of_three};
-
-/// Logarithm to base 2 of the number of histogram buckets per octave in the document. The buckets are coarser than the
-/// buckets from which quantiles are computed, and finer than a reader of a figure can see.
-const BUCKETS_PER_OCTAVE_BITS: u32 = 4;
+use tailbound_stats::{Bound, Estimate, Quantile, needs, rule_of_three};
 
 /// The dependence of the latest messages is taken from this quantile and all higher quantiles.
 const TAIL: f64 = 0.9;
@@ -101,7 +98,7 @@ pub(crate) fn metric_report(beyond: Beyond, first: &First, estimates: &[Dependen
         rule_of_three: independent_n.map(rule_of_three),
         quantiles: estimates.iter().map(|e| quantile(e, beyond)).collect(),
         tail: None,
-        histogram: histogram(distribution),
+        histogram: coarse(distribution.histogram()),
     }
 }
 
@@ -169,30 +166,6 @@ fn half(round_trip: &MetricReport) -> MetricReport {
     }
 }
 
-/// Numbers of values in the coarse histogram buckets that are not empty.
-fn histogram(distribution: &Distribution) -> Vec<(i64, i64, u64)> {
-    let mut coarse: Vec<(i64, i64, u64)> = Vec::new();
-    for Bucket { low, high, count } in distribution.histogram().buckets() {
-        let (wide_low, wide_high) = coarse_bounds(low, high);
-        match coarse.last_mut() {
-            Some(last) if last.0 == wide_low => last.2 += count,
-            _ => coarse.push((wide_low, wide_high, count)),
-        }
-    }
-    coarse
-}
-
-/// Bounds of the coarse bucket that contains a fine bucket; a fine bucket lies on one side of zero.
-fn coarse_bounds(low: i64, high: i64) -> (i64, i64) {
-    if low < 0 {
-        let (mirrored_low, mirrored_high) = coarse_bounds(!high, !low);
-        return (!mirrored_high, !mirrored_low);
-    }
-    let shift = (low.max(1).ilog2()).saturating_sub(BUCKETS_PER_OCTAVE_BITS);
-    let wide = (low >> shift) << shift;
-    (wide, wide + ((1i64 << shift) - 1))
-}
-
 /// Puts the values of one message together, which were read separately for each group of metrics.
 pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message> {
     let parts: Vec<&&MessagePart> = parts.iter().filter(|p| p.key == key).collect();
@@ -226,19 +199,4 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         out_network_range_ns: range(Metric::OutNetwork),
         back_network_range_ns: range(Metric::BackNetwork),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn coarse_buckets_hold_fine_ones_on_both_sides_of_zero() {
-        for value in [0, 1, 15, 16, 31, 32, 255, 256, 1_000, 65_535, 1 << 40, -1, -2, -300, -70_000, i64::MIN + 1] {
-            let bounds =
-                (tailbound_stats::Histogram::bucket_low(value), tailbound_stats::Histogram::bucket_high(value));
-            let (low, high) = coarse_bounds(bounds.0, bounds.1);
-            assert!(low <= bounds.0 && bounds.1 <= high, "{value}: {bounds:?} in {low}..{high}");
-        }
-    }
 }

@@ -124,6 +124,7 @@ impl Table {
     fn report(self, end: &str) -> Option<StageReport> {
         let [without_queued, without_sent, without_card, without_received] = self.without;
         let part = |(stages, of): (Vec<StageWord>, Durations)| StagePart {
+            histogram: if stages == [StageWord::Thread] { of.buckets() } else { Vec::new() },
             stages,
             messages: of.count(),
             mean_ns: of.mean_ns(),

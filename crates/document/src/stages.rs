@@ -50,6 +50,10 @@ pub struct StagePart {
     pub p99_ns: i64,
     /// Longest time, ns.
     pub max_ns: i64,
+    /// Histogram of the part that consists of the stage `thread` alone: `[low_ns, high_ns, count]` of each bucket that is not empty, in
+    /// rising order; both bounds belong to the bucket.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(i64, i64, u64)>,
 }
 
 /// A stage of a message on its way. The chapter "How the numbers are made" has the definitions.

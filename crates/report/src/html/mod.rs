@@ -22,6 +22,7 @@ mod host_settings;
 mod launch;
 mod loads;
 mod loops;
+mod network_user;
 mod nodes;
 mod path_proof;
 mod patterns;
@@ -82,6 +83,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         flow_axis::section(report),
         against::section(report),
         figures::sections(report),
+        network_user::section(report),
         gates::section(report),
         launch::section(report),
         stages::section(report),
@@ -146,6 +148,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ("legs", "Legs"),
         ("worst", "Worst"),
         ("loop", "Loop"),
+        ("network-user", "Network and user"),
         ("gates", "Gates"),
         ("launch", "Launch times"),
         ("stages", "Stages"),
@@ -177,6 +180,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         "bins" => bins::is_there(report),
         "gates" => gates::is_there(report),
         "launch" => launch::is_there(report),
+        "network-user" => network_user::is_there(report),
         "stages" => stages::is_there(report),
         "clock" => clock_history::is_there(report),
         "held" => held::is_there(report),

@@ -18,6 +18,7 @@ mod latency;
 mod legs;
 mod look;
 mod names;
+pub(crate) mod network_user;
 pub(crate) mod overhead;
 pub(crate) mod phase;
 #[cfg(feature = "png")]

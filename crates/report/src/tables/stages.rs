@@ -77,6 +77,7 @@ mod tests {
             p50_ns: max_ns / 4,
             p99_ns: max_ns / 2,
             max_ns,
+            histogram: Vec::new(),
         };
         let of = StageReport {
             end: "pong".into(),

@@ -39,3 +39,50 @@ fn the_timeline_has_the_classes_and_the_messages_that_missed_their_window() {
     let drawn = section.matches("data-slot=\"2345\" data-trial=\"0\"").count();
     assert_eq!(drawn, 1, "a message of a condition is drawn once");
 }
+
+/// The section of a page with this id.
+fn section<'p>(page: &'p str, id: &str) -> &'p str {
+    let begin = format!("<section id=\"{id}\">");
+    page.split_once(&begin).unwrap_or_else(|| panic!("{id}")).1.split_once("</section>").unwrap().0
+}
+
+#[test]
+fn the_times_to_the_kernel_and_to_the_thread_are_in_one_histogram() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = write(&folder.path().join("record"));
+    let report = analyse(&record).unwrap();
+    for condition in &report.conditions {
+        let [network, user] =
+            [&condition.out_network, &condition.out].map(|metric| metric.as_ref().unwrap().histogram.clone());
+        let thread = condition.stages[0].parts.iter().find(|part| part.stages == [StageWord::Thread]).unwrap();
+        for buckets in [&network, &user, &thread.histogram] {
+            assert_eq!(buckets.iter().map(|(.., n)| n).sum::<u64>(), condition.counts.answered);
+            assert!(buckets.windows(2).all(|pair| pair[0].1 < pair[1].0), "the buckets are in rising order");
+        }
+        let last = thread.histogram.last().unwrap();
+        assert!((last.0..=last.1).contains(&thread.max_ns), "{last:?} {}", thread.max_ns);
+    }
+    let page = render_html(&report);
+    let drawn = section(&page, "network-user");
+    // Three histograms of messages. Answers have no stamps of their stages.
+    assert_eq!(drawn.matches("aria-label=\"Histogram of network and user, out").count(), 6);
+    assert_eq!(drawn.matches("aria-label=\"Histogram of network and user, back").count(), 6);
+    assert_eq!(drawn.matches("class=\"piece\"").count(), 12 * 2);
+    assert_eq!(drawn.matches("class=\"line thin\"").count(), 6);
+    assert!(!drawn.contains("NaN") && !drawn.contains("class=\"line flat\""), "the ends have one clock");
+}
+
+#[test]
+fn between_two_clocks_the_histogram_has_the_shortest_and_the_longest_possible_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = write(&folder.path().join("record"));
+    for trial in &mut record.manifest.trials {
+        trial.ends.get_mut("pong").unwrap().clock = "another boot".into();
+    }
+    let report = analyse(&record).unwrap();
+    assert!(report.conditions.iter().all(|c| c.out_network.is_none() && c.out_network_range.is_some()));
+    let page = render_html(&report);
+    let drawn = section(&page, "network-user");
+    assert_eq!((drawn.matches("class=\"piece\"").count(), drawn.matches("class=\"line flat\"").count()), (24, 24));
+    assert!(drawn.contains("the area has the shortest ones, and the dashed line the longest ones"));
+}
