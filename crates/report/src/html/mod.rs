@@ -20,6 +20,7 @@ mod guests;
 mod held;
 mod host_settings;
 mod launch;
+mod levels;
 mod loads;
 mod loops;
 mod network_user;
@@ -83,6 +84,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         flow_axis::section(report),
         against::section(report),
         figures::sections(report),
+        levels::section(report),
         network_user::section(report),
         gates::section(report),
         launch::section(report),
@@ -148,6 +150,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ("legs", "Legs"),
         ("worst", "Worst"),
         ("loop", "Loop"),
+        ("levels", "Side by side"),
         ("network-user", "Network and user"),
         ("gates", "Gates"),
         ("launch", "Launch times"),
@@ -180,6 +183,7 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         "bins" => bins::is_there(report),
         "gates" => gates::is_there(report),
         "launch" => launch::is_there(report),
+        "levels" => levels::is_there(report),
         "network-user" => network_user::is_there(report),
         "stages" => stages::is_there(report),
         "clock" => clock_history::is_there(report),

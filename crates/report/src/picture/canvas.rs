@@ -39,6 +39,7 @@ pub(crate) struct Mark {
 /// A drawing to which functions add one shape after another.
 pub(crate) struct Canvas {
     medium: Medium,
+    width: f64,
     height: f64,
     /// Description of the drawing for readers who cannot see it (screen readers).
     label: String,
@@ -54,6 +55,7 @@ impl Canvas {
     pub fn new(medium: Medium, height: f64, label: impl Into<String>) -> Canvas {
         Canvas {
             medium,
+            width: WIDTH,
             height,
             label: label.into(),
             condition: None,
@@ -67,6 +69,12 @@ impl Canvas {
     /// hides the drawing.
     pub fn of(mut self, condition: usize) -> Canvas {
         self.condition = Some(condition);
+        self
+    }
+
+    /// Sets the width of a small drawing that stands beside others.
+    pub fn wide(mut self, width: f64) -> Canvas {
+        self.width = width;
         self
     }
 
@@ -181,6 +189,24 @@ impl Canvas {
         draw(self);
         let name = element.split(' ').next().unwrap_or_default();
         self.push(format_args!("</{name}></defs>\n"));
+    }
+
+    /// Defines a pattern for times that are hatched. Each drawing needs an id of its own, because a browser does not draw a pattern of
+    /// a drawing that is hidden.
+    pub fn define_hatch(&mut self, id: &str) {
+        let pattern = "width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"";
+        self.define(&format!("pattern id=\"{id}\" {pattern}"), |c| c.rect("hatch", (0.0, 0.0), (2.0, 6.0)));
+    }
+
+    /// Adds a rectangle with the pattern of [`Canvas::define_hatch`].
+    pub fn hatched(&mut self, id: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        self.push(format_args!(
+            "<rect fill=\"url(#{id})\" opacity=\"0.6\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
+            n(x),
+            n(y),
+            n(width),
+            n(height)
+        ));
     }
 
     pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
@@ -328,11 +354,11 @@ impl Canvas {
 
     /// Returns the drawing as HTML for the page.
     pub fn embed(self) -> String {
-        let Canvas { height, label, condition, class, body, .. } = self;
+        let Canvas { width, height, label, condition, class, body, .. } = self;
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let condition = condition.map_or(String::new(), |id| format!(" data-condition=\"{id}\""));
         format!(
-            "<svg{class} viewBox=\"0 0 {WIDTH} {}\" role=\"group\" aria-label=\"{}\"{condition}>\n{body}</svg>\n",
+            "<svg{class} viewBox=\"0 0 {width} {}\" role=\"group\" aria-label=\"{}\"{condition}>\n{body}</svg>\n",
             n(height),
             escape(&label)
         )

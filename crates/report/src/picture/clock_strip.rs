@@ -2,7 +2,7 @@
 //! not known to be in step hatched.
 
 use crate::picture::axis::linear_ticks;
-use crate::picture::canvas::{Canvas, Hold, Mark, Medium, WIDTH, n};
+use crate::picture::canvas::{Canvas, Hold, Mark, Medium, WIDTH};
 use crate::picture::{Plot, across};
 use tailbound_document::number::{Unit, time};
 use tailbound_document::{BadClockWindow, ClockHistoryReport, ConditionReport, OffsetPart};
@@ -11,7 +11,7 @@ const HEIGHT: f64 = 190.0;
 const PLOT: Plot = Plot { left: 74.0, right: WIDTH - 24.0, top: 14.0, bottom: HEIGHT - 46.0 };
 
 /// Width of the bar of a part, and the height of the bar of a single offset.
-const BAR: f64 = 3.0;
+const BAR: f64 = 4.0;
 
 /// Hues of the offsets, and of the bound.
 const OFFSET: usize = 0;
@@ -60,26 +60,14 @@ fn axes(canvas: &mut Canvas, (length_ns, most_ns): (f64, f64), y: &impl Fn(f64) 
     across(canvas, &PLOT, "time after the first message");
 }
 
-/// Hatches the times in which the clock was not known to be in step. Each figure has a pattern of its own, because a browser does
-/// not draw a pattern of a figure that is hidden.
+/// Hatches the times in which the clock was not known to be in step.
 fn hatch(canvas: &mut Canvas, of: &ClockHistoryReport, x: &impl Fn(i64) -> f64) {
     let id = format!("hatch-clock-{}", of.trial);
-    let pattern = format!(
-        "pattern id=\"{id}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\""
-    );
-    canvas.define(&pattern, |c| c.rect("hatch", (0.0, 0.0), (2.0, 6.0)));
+    canvas.define_hatch(&id);
     for window in &of.windows {
         let (from, to) = (x(window.from_ns), x(window.to_ns));
         let (width, height) = ((to - from).max(1.0), PLOT.bottom - PLOT.top);
-        canvas.mark(&window_mark(of, window), |canvas| {
-            canvas.push(format_args!(
-                "<rect fill=\"url(#{id})\" opacity=\"0.6\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
-                n(from),
-                n(PLOT.top),
-                n(width),
-                n(height)
-            ));
-        });
+        canvas.mark(&window_mark(of, window), |canvas| canvas.hatched(&id, (from, PLOT.top), (width, height)));
     }
 }
 

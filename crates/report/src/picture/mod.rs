@@ -16,6 +16,7 @@ mod histogram;
 mod ladder;
 mod latency;
 mod legs;
+pub(crate) mod levels;
 mod look;
 mod names;
 pub(crate) mod network_user;

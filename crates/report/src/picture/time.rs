@@ -9,7 +9,7 @@ use crate::picture::series::Chart;
 use crate::picture::steps::{Column, Steps, Units, outlines};
 use crate::picture::{Plot, across};
 use tailbound_document::number::{THIN, Unit, count, time};
-use tailbound_document::{ColumnValues, ConditionReport, IncidentReport, Message, OverTime, TrialReport};
+use tailbound_document::{ColumnValues, ConditionReport, IncidentReport, Message, OverTime, Report, TrialReport};
 use tailbound_model::Metric;
 
 const PLOT: Plot = Plot { left: 64.0, right: WIDTH - 24.0, top: 26.0, bottom: 300.0 };
@@ -80,7 +80,7 @@ pub(crate) fn draw(chart: &Chart<'_>, trial: &TrialReport, condition: &Condition
 }
 
 /// Begin of each column of the chart over time, in ns after slot 0, and the end of the last column.
-fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
+pub(crate) fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
     let per = over.slots_per_column.max(1);
     let warm = over.warm_up_slots.div_ceil(per);
     let columns = over.round_trip.max_ns.len() as u64;
@@ -99,6 +99,15 @@ fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
             begun.into_iter().chain([end]).collect()
         }
     }
+}
+
+/// The times of a trial in which a clock was stepped or not known to be in step, monotonic ns.
+pub(crate) fn bad_times(report: &Report, trial: usize) -> impl Iterator<Item = (i64, i64)> + '_ {
+    let stepped = report.clocks.iter().flat_map(|c| &c.invalid_windows);
+    let stepped = stepped.filter(move |w| w.trial == trial).map(|w| (w.from_ns, w.to_ns));
+    // The times of a history are comparable with those of messages only if it counts messages.
+    let histories = report.clock_history.iter().filter(move |of| of.trial == trial && of.messages.is_some());
+    stepped.chain(histories.flat_map(|of| &of.windows).map(|w| (w.from_ns, w.to_ns)))
 }
 
 /// The incident to which a message belongs, if the report describes it.
@@ -191,13 +200,7 @@ impl View<'_> {
         if warm > 0 {
             shade("warm-up", 0.0, self.edges.get(warm).copied().unwrap_or(0.0));
         }
-        let stepped = self.chart.report.clocks.iter().flat_map(|c| &c.invalid_windows);
-        let stepped = stepped.filter(|w| w.trial == self.trial.id).map(|w| (w.from_ns, w.to_ns));
-        // The times of a history are comparable with those of messages only if it counts messages.
-        let histories = self.chart.report.clock_history.iter();
-        let histories = histories.filter(|of| of.trial == self.trial.id && of.messages.is_some());
-        let not_in_step = histories.flat_map(|of| &of.windows).map(|w| (w.from_ns, w.to_ns));
-        for (from_ns, to_ns) in stepped.chain(not_in_step) {
+        for (from_ns, to_ns) in bad_times(self.chart.report, self.trial.id) {
             shade("invalid-window", (from_ns - self.t0()) as f64, (to_ns - self.t0()) as f64);
         }
     }

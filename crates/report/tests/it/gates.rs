@@ -86,3 +86,39 @@ fn between_two_clocks_the_histogram_has_the_shortest_and_the_longest_possible_ti
     assert_eq!((drawn.matches("class=\"piece\"").count(), drawn.matches("class=\"line flat\"").count()), (24, 24));
     assert!(drawn.contains("the area has the shortest ones, and the dashed line the longest ones"));
 }
+
+#[test]
+fn the_levels_of_a_factor_are_side_by_side_with_the_same_axes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = write(&folder.path().join("record"));
+    let report = analyse(&record).unwrap();
+    let page = render_html(&report);
+    let drawn = section(&page, "levels");
+    assert_eq!(drawn.matches("<h3>").count(), LOAD.len(), "a row of drawings for each load");
+    assert_eq!(drawn.matches("<svg viewBox=\"0 0 300 190\"").count(), OVER.len() * LOAD.len());
+    let panels: Vec<&str> = drawn.split("<svg ").skip(1).collect();
+    let ticks = |panel: &&str| -> Vec<String> {
+        panel.split("class=\"tick").skip(1).map(|rest| rest.split_once("</text>").unwrap().0.to_owned()).collect()
+    };
+    let first = ticks(&panels[0]);
+    assert!(first.len() > 4 && panels.iter().all(|panel| ticks(panel) == first), "{first:?}");
+    // The clock of the second trial was not known to be in step for two times.
+    assert_eq!(
+        panels.iter().map(|panel| panel.matches("url(#hatch-level-").count()).collect::<Vec<_>>(),
+        [0, 0, 0, 2, 0, 0]
+    );
+    for (condition, panel) in
+        report.conditions.iter().map(|c| (c, panels.iter().find(|p| p.contains(&c.name)).unwrap()))
+    {
+        let longest = condition.round_trip.as_ref().unwrap().max_ns.unwrap();
+        let words =
+            format!("trial {}: max {}, p50", condition.trial_ids[0], tailbound_report::number::time(longest as f64));
+        assert!(panel.contains(&words), "{words}: {panel}");
+    }
+    // A record with one condition has nothing to stand side by side.
+    record.manifest.plan.conditions.truncate(1);
+    record.manifest.plan.trials.truncate(1);
+    record.manifest.trials.truncate(1);
+    let alone = render_html(&analyse(&record).unwrap());
+    assert!(!alone.contains("<section id=\"levels\">") && alone.contains("<section id=\"network-user\">"));
+}
