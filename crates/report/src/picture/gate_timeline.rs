@@ -117,9 +117,10 @@ impl View<'_> {
     /// Draws the row of a class: bands in which its gate is open, on a line for the times in which it is closed.
     fn class(&self, canvas: &mut Canvas, (number, class): (usize, &GateClassReport), is_own: bool) {
         let middle = TOP + ROW * (number as f64 + 0.5);
-        let name: String = match class.name.chars().count() {
-            ..=NAME => class.name.clone(),
-            _ => class.name.chars().take(NAME - 1).chain(['\u{2026}']).collect(),
+        let name = class_name(class);
+        let name: String = match name.chars().count() {
+            ..=NAME => name,
+            _ => name.chars().take(NAME - 1).chain(['\u{2026}']).collect(),
         };
         let look = if is_own { "value strong" } else { "value" };
         canvas.text(look, (LEFT - 10.0, middle + 4.0), &name, Hold::End);
@@ -207,6 +208,11 @@ impl View<'_> {
         lines.extend(message.received_after_ns.map(|after_ns| format!("received after {}", ns(after_ns))));
         Mark { lines, data: Vec::new() }.with("slot", message.slot).with("trial", message.trial)
     }
+}
+
+/// Name of a class; one that the study does not name has a number.
+fn class_name(class: &GateClassReport) -> String {
+    class.name.parse::<u32>().map_or_else(|_| class.name.clone(), |number| format!("class {number}"))
 }
 
 /// A time span of a cycle in words.

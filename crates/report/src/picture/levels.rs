@@ -120,7 +120,7 @@ impl Panel<'_> {
         let label = format!("Round trips of trial {} over time, {}", self.trial.id, self.condition.name);
         let mut canvas = Canvas::new(Medium::Page, HEIGHT, label).wide(WIDTH).of(self.condition.id);
         canvas.text("value strong", (PLOT.left, 15.0), &shortened(self.level), Hold::Start);
-        canvas.text("quantile", (PLOT.left, 30.0), &self.figures(), Hold::Start);
+        canvas.text("quantile", (PLOT.left, 28.0), &self.figures(), Hold::Start);
         axes(&mut canvas, end_ns, y, &x);
         let warm_up = self.warm_up();
         if warm_up > 0 {
@@ -143,7 +143,7 @@ impl Panel<'_> {
         self.hatch(&mut canvas, report, &x);
         let lost = |(column, _): &(usize, u64)| x((edges[*column] + edges[*column + 1]) / 2.0);
         let lost: String =
-            self.over.unanswered.iter().map(|of| format!("M{:.1},{:.1}v6", lost(of), PLOT.top - 7.0)).collect();
+            self.over.unanswered.iter().map(|of| format!("M{:.1},{:.1}v5", lost(of), PLOT.top - 6.0)).collect();
         if !lost.is_empty() {
             canvas.path("gone-tick", &lost);
         }

@@ -1,6 +1,7 @@
 //! Tests of the figures about gates of a record whose messages were sent through gates.
 
 use crate::support::gated::{CYCLE, LOAD, MISSED, OVER, write};
+use tailbound_model::GatesBy;
 use tailbound_report::*;
 
 #[test]
@@ -38,6 +39,31 @@ fn the_timeline_has_the_classes_and_the_messages_that_missed_their_window() {
     assert_eq!(section.matches("aria-label=\"Gates of the classes at the ping end").count(), 6);
     let drawn = section.matches("data-slot=\"2345\" data-trial=\"0\"").count();
     assert_eq!(drawn, 1, "a message of a condition is drawn once");
+}
+
+#[test]
+fn existing_gates_and_gates_with_launch_times_have_a_timeline() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = write(&folder.path().join("record"));
+    for condition in &mut record.manifest.plan.conditions {
+        let gates = condition.spec.ping.gates.as_mut().unwrap();
+        (gates.by, gates.classes) = (GatesBy::Existing, Vec::new());
+    }
+    let existing = analyse(&record).unwrap();
+    let gate = &existing.conditions[0].gates[0];
+    let names: Vec<&str> = gate.classes.iter().map(|class| class.name.as_str()).collect();
+    assert_eq!((names, gate.class.as_str()), (vec!["0", "1", "2"], "0"));
+    assert!(section(&render_html(&existing), "gates").contains(">class 0</text>"));
+    // A frame is launched 300 us after its arrival in the queue at the earliest (txtime-assist).
+    for trial in &mut record.manifest.trials {
+        let fact = trial.path.as_mut().unwrap().ends[0].gates.as_mut().unwrap();
+        (fact.flags, fact.delay_ns) = (1, 300_000);
+    }
+    let assisted = analyse(&record).unwrap();
+    let gate = &assisted.conditions[0].gates[0];
+    assert!(gate.permitted.is_empty() && gate.classes.len() == 3);
+    assert!(gate.messages.iter().all(|m| m.permitted_after_ns.unwrap() >= m.ready_after_ns + 300_000));
+    assert!(section(&render_html(&assisted), "gates").contains("aria-label=\"Gates of the classes"));
 }
 
 /// The section of a page with this id.
