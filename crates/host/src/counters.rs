@@ -9,7 +9,7 @@ use crate::{steal, throttle};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use tailbound_model::{Counter, CounterMove, CounterSeries, CpuList};
+use tailbound_model::{Counter, CounterMove, CounterSeries, CounterSet, CpuList};
 
 /// Time between two readings, ns: often enough to place a stop by a quota, whose period is 100 ms by default, and seldom
 /// enough not to disturb an end that shares a CPU with the reader (a reading takes about 80 us).
@@ -142,6 +142,17 @@ impl CounterWatch {
         parse_dev(&text).into_iter().flat_map(of).collect()
     }
 
+    /// Adds to a set the kinds of counters that increased between two readings around a time span (begin and end, monotonic ns), but for
+    /// run delays, which increase nearly always.
+    pub fn add_moved(&self, (begin_ns, end_ns): (i64, i64), moved: &mut CounterSet) {
+        for ((counter, _), moves) in self.moves.iter().filter(|((counter, _), _)| *counter != Counter::RunDelayNs) {
+            let after = moves.kept.partition_point(|m| m.to_ns < begin_ns);
+            if moves.kept.get(after).is_some_and(|m| m.from_ns <= end_ns) {
+                moved.add(*counter);
+            }
+        }
+    }
+
     /// The increases of all counters that increased, in the order of time. Run delays increase nearly always: only those
     /// within the time spans `windows` are given.
     pub fn series(&self, windows: &[(i64, i64)]) -> Vec<CounterSeries> {
@@ -188,6 +199,13 @@ mod tests {
         let covers = |m: &&CounterMove| m.from_ns <= begin_ns && end_ns <= m.to_ns && m.by >= 1;
         assert!(dropped.moves.iter().any(|m| covers(&m)), "{dropped:?}");
         assert!(dropped.longest_step_ns >= end_ns - begin_ns);
+        let moved = |span| {
+            let mut moved = CounterSet::default();
+            watch.add_moved(span, &mut moved);
+            moved.has(Counter::SocketBufferDrops)
+        };
+        let (earlier, later) = ((begin_ns - 2_000_000_000, begin_ns - 1_000_000_000), (i64::MAX - 1, i64::MAX));
+        assert_eq!([(begin_ns, end_ns), earlier, later].map(moved), [true, false, false]);
     }
 
     #[test]

@@ -33,6 +33,19 @@ impl Notable {
     }
 }
 
+/// What is known of the late and lost messages of a trial that still runs: the incidents that have ended so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IncidentsSoFar {
+    /// Number of incidents that have ended.
+    pub incidents: u64,
+    /// Number of late messages in these incidents.
+    pub late: u64,
+    /// Number of messages without an answer in these incidents.
+    pub lost: u64,
+    /// The incident with the largest excess; the earliest one of several.
+    pub worst: Option<Notable>,
+}
+
 /// Late and lost messages of a trial that still runs.
 #[derive(Debug, Clone)]
 pub struct RunningIncidents {
@@ -50,6 +63,7 @@ pub struct RunningIncidents {
     judged: u64,
     /// Number of ordinary messages that were chosen.
     ordinary: u64,
+    worst: Option<Notable>,
 }
 
 impl RunningIncidents {
@@ -65,7 +79,14 @@ impl RunningIncidents {
             finder: None,
             judged: 0,
             ordinary: 0,
+            worst: None,
         }
+    }
+
+    /// The incidents that have ended so far.
+    pub fn so_far(&self) -> IncidentsSoFar {
+        let (incidents, late, lost) = self.finder.as_ref().map(IncidentFinder::ended).unwrap_or_default();
+        IncidentsSoFar { incidents, late, lost, worst: self.worst }
     }
 
     /// Adds row `number` of the sender, whose answer can no longer arrive, and appends to `found` what is notable since.
@@ -84,8 +105,13 @@ impl RunningIncidents {
             for (number, message) in std::mem::take(&mut self.waiting) {
                 self.judge(&mut finder, number, message, found);
             }
-            let ended = finder.take_ended(message.due_ns).into_iter();
-            found.extend(ended.map(|i| Notable { begin_ns: i.begin_ns, end_ns: i.end_ns, rank: i.rank().0 }));
+            for ended in finder.take_ended(message.due_ns) {
+                let incident = Notable { begin_ns: ended.begin_ns, end_ns: ended.end_ns, rank: ended.rank().0 };
+                if self.worst.is_none_or(|worst| worst.rank < incident.rank) {
+                    self.worst = Some(incident);
+                }
+                found.push(incident);
+            }
             self.finder = Some(finder);
         }
     }
@@ -177,6 +203,8 @@ mod tests {
         assert_eq!(spans, [(200, 230), (1_500, 1_520), (2_000, 2_000)]);
         // Limit: the excess is the time beyond 0.1 ms, in a bucket that is at most 1/128 wide.
         assert!((29_890_000..=29_910_000).contains(&incidents[0].rank), "{incidents:?}");
+        let so_far = running.so_far();
+        assert_eq!((so_far.incidents, so_far.late, so_far.lost, so_far.worst), (3, 21, 1, Some(incidents[0])));
     }
 
     #[test]
@@ -186,5 +214,7 @@ mod tests {
         (0..3_000).for_each(|number| running.add(number, &row(number, None), &mut found));
         // Each is an incident of its own, because no round trip is known that would join them.
         assert!(running.waiting.is_empty() && found.len() == 2_990, "{}", found.len());
+        let so_far = running.so_far();
+        assert_eq!((so_far.incidents, so_far.late, so_far.lost, so_far.worst), (2_990, 0, 2_990, Some(found[0])));
     }
 }

@@ -28,4 +28,4 @@ pub mod thread_creation;
 pub mod thread_policy;
 pub mod vendor_threads;
 
-pub use controller::{Progress, ProgressEvent, RunError, RunOptions, dry_run, run};
+pub use controller::{LateSoFar, Progress, ProgressEvent, RunError, RunOptions, dry_run, run};

@@ -182,6 +182,11 @@ impl IncidentFinder {
         std::mem::take(&mut self.found.worst)
     }
 
+    /// Number of incidents that have ended so far, and of their late and lost messages.
+    pub fn ended(&self) -> (u64, u64, u64) {
+        (self.found.count, self.found.late, self.found.lost)
+    }
+
     /// Ends the trial and returns its incidents.
     pub fn finish(mut self) -> Incidents {
         self.close();

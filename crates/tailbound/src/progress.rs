@@ -4,20 +4,24 @@ use crate::output::{errln, width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use tailbound_model::Nanos;
-use tailbound_run::{Progress, ProgressEvent};
+
+use tailbound_model::{Counter, Nanos};
+use tailbound_report::number::{count, time};
+use tailbound_run::{LateSoFar, Progress, ProgressEvent};
 
 /// Number of columns below which a terminal is too narrow for a progress bar.
 const NARROW: usize = 70;
 
-/// Shows the progress of a run. The display changes between trials only: while a trial is measured, nothing is written
-/// and nothing is computed. The figures shown belong to the trial that ended last, and are read from the record.
+/// Shows the progress of a run. While a trial is measured, nothing is computed, and one line is written every 30 s, in trials of
+/// more than a minute only. The figures shown after a trial are read from the record.
 pub struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
     record: PathBuf,
     trials: usize,
     left: Nanos,
+    /// Position of the current trial in the order of trials, from 1.
+    number: usize,
     /// Levels of the current trial's condition, as text.
     what: String,
     /// Texts of the warnings that were printed already.
@@ -36,7 +40,7 @@ impl Display {
             let style = ProgressStyle::with_template(template);
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
-        Display { bar, quiet, record, trials: 0, left: Nanos(0), what: String::new(), warned: Vec::new() }
+        Display { bar, quiet, record, trials: 0, left: Nanos(0), number: 0, what: String::new(), warned: Vec::new() }
     }
 
     pub fn end(&self) {
@@ -66,7 +70,7 @@ impl Display {
     fn trial(&mut self, number: usize, what: &str, estimate: Nanos) {
         let left = self.left_words();
         self.left = Nanos((self.left.0 - estimate.0).max(0));
-        self.what = what.to_owned();
+        (self.number, self.what) = (number + 1, what.to_owned());
         match &self.bar {
             Some(bar) => {
                 bar.set_position(number as u64 + 1);
@@ -106,6 +110,9 @@ impl Progress for Display {
             ProgressEvent::Began { trials, estimate } => self.began(trials, estimate),
             ProgressEvent::Waiting { what } if !self.quiet => self.line(&format!("waiting {what}")),
             ProgressEvent::Trial { number, what, estimate } => self.trial(number, what, estimate),
+            ProgressEvent::SoFar(late) if !self.quiet => {
+                self.line(&format!("trial {}/{}: {}", self.number, self.trials, so_far(late)));
+            }
             ProgressEvent::TrialDone { number, trial, .. } => self.done(number, trial),
             // Notes are shown in the report only.
             ProgressEvent::Warned(w) if w.severity > tailbound_model::Severity::Note => {
@@ -118,5 +125,69 @@ impl Progress for Display {
             }
             _ => {}
         }
+    }
+}
+
+/// Describes the late messages of a trial that still runs.
+fn so_far(late: &LateSoFar) -> String {
+    let LateSoFar { after, incidents, worst_after, worst_excess, moved, .. } = late;
+    let after = after.as_secs();
+    if *incidents == 0 {
+        return format!("after {after} s, no message was late or lost so far (preliminary)");
+    }
+    let word = if *incidents == 1 { "incident" } else { "incidents" };
+    let numbers = [(late.late, "late"), (late.lost, "lost")];
+    let numbers: Vec<String> =
+        numbers.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", count(*n))).collect();
+    let mut text = format!("after {after} s, {} in {} {word} so far", numbers.join(" and "), count(*incidents));
+    if worst_excess.0 > 0 {
+        let (excess, at) = (time(worst_excess.0 as f64), worst_after.0 / 1_000_000_000);
+        text.push_str(&format!("; the worst, {at} s after the first message, took {excess} beyond the usual"));
+    }
+    if !moved.is_empty() {
+        let words: Vec<String> =
+            moved.iter().map(|(counter, agent)| format!("{} ({agent})", counted(*counter))).collect();
+        text.push_str(&format!("; counted by the kernel during incidents: {}", words.join(", ")));
+    }
+    text + " (preliminary; causes follow after the trial)"
+}
+
+/// What the kernel counts with this counter.
+fn counted(counter: Counter) -> &'static str {
+    match counter {
+        Counter::QuotaThrottledNs => "stops by a CPU quota",
+        Counter::FrozenNs => "stops by the freezer",
+        Counter::StealNs => "time that the hypervisor took",
+        Counter::RunDelayNs => "waits for a CPU",
+        Counter::MinorFaults | Counter::MajorFaults => "page faults",
+        Counter::SocketBufferDrops => "full receive buffers",
+        Counter::ReassemblyFailures => "missing fragments",
+        Counter::InterfaceReceiveDrops => "packets dropped by an interface that received",
+        Counter::InterfaceSendDrops => "packets dropped by an interface that sent",
+        Counter::BacklogDrops => "full backlogs of CPUs",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn late_messages_of_a_trial_that_runs_are_described() {
+        let after = Duration::from_millis(60_400);
+        let none = LateSoFar { after, ..LateSoFar::default() };
+        let lost = LateSoFar { incidents: 1, lost: 1, ..none.clone() };
+        let moved = [(Counter::StealNs, "ping"), (Counter::SocketBufferDrops, "pong")];
+        let moved = moved.map(|(counter, agent)| (counter, agent.to_owned())).to_vec();
+        let (worst_after, worst_excess) = (Nanos(35_200_000_000), Nanos(41_000_000));
+        let late = LateSoFar { incidents: 12, late: 3_400, lost: 2, worst_after, worst_excess, moved, ..none.clone() };
+        let shown =
+            [none, lost, late].map(|late| so_far(&late)).join("\n").replace(tailbound_report::number::THIN, " ");
+        insta::assert_snapshot!(shown, @r"
+        after 60 s, no message was late or lost so far (preliminary)
+        after 60 s, 1 lost in 1 incident so far (preliminary; causes follow after the trial)
+        after 60 s, 3,400 late and 2 lost in 12 incidents so far; the worst, 35 s after the first message, took 41 ms beyond the usual; counted by the kernel during incidents: time that the hypervisor took (ping), full receive buffers (pong) (preliminary; causes follow after the trial)
+        ");
     }
 }

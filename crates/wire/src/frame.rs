@@ -126,6 +126,11 @@ mod tests {
         let spare = Spare::of((begin_ns, begin_ns + 3_600_000_000_000), i64::MAX);
         has_at_most(Message::Heartbeat(Heartbeat { n: 31_536_000, received: 999_999_999_999, spare: Some(spare) }));
         has_at_most(Message::Spare(spare));
+        // A year at 100,000 messages per second that are all late or lost, and all counters have moved.
+        let moved = serde_json::from_str("65535").unwrap();
+        let (late, lost) = (3_153_600_000_000, 3_153_600_000_000);
+        let worst = (31_536_000_000, 31_536_000_000_000);
+        has_at_most(Message::SoFar((999_999_999_999, late, lost, worst.0, worst.1, moved).into()));
     }
 
     #[test]

@@ -66,6 +66,9 @@ pub enum Message {
     Spare(Spare),
     /// From controller and agent: heartbeat, which shows that the sender of the message still runs.
     Heartbeat(Heartbeat),
+    /// From the agent, in place of a heartbeat: late messages of the trial that runs. A trial of more than a minute has
+    /// such a message every 30 s, if the controller has the capability [`SO_FAR`].
+    SoFar(SoFar),
     /// From the agent: the agent cannot carry out the controller's order.
     Failed(Failed),
     /// From the controller: order to the agent to end.
@@ -141,6 +144,48 @@ impl Spare {
     /// The larger, the more important.
     pub fn rank(self) -> i64 {
         i64::from(self.2)
+    }
+
+    /// Whether this is the time span of an ordinary message, which has the highest rank of all.
+    pub fn is_ordinary(self) -> bool {
+        self.2 == Spare::of((0, 0), i64::MAX).2
+    }
+}
+
+/// Capability in the hello of a controller that understands [`Message::SoFar`], and of an agent that sends it.
+pub const SO_FAR: &str = "so-far";
+
+/// Late and lost messages of a trial that still runs, as far as one agent knows them. On the stream, the fields are a list, so
+/// that the message is no longer than a heartbeat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "SoFarFields", into = "SoFarFields")]
+pub struct SoFar {
+    /// Number of incidents of the agent's senders that have ended.
+    pub incidents: u64,
+    /// Number of late messages in these incidents.
+    pub late: u64,
+    /// Number of messages without an answer in these incidents.
+    pub lost: u64,
+    /// Time from the first message to the begin of the worst incident, ms.
+    pub worst_after_ms: i64,
+    /// Time of the worst incident beyond the usual, us.
+    pub worst_excess_us: i64,
+    /// Kernel counters of the agent that moved during incidents, also those of other agents' senders.
+    pub moved: CounterSet,
+}
+
+/// The fields of [`SoFar`] in their order.
+type SoFarFields = (u64, u64, u64, i64, i64, CounterSet);
+
+impl From<SoFarFields> for SoFar {
+    fn from((incidents, late, lost, worst_after_ms, worst_excess_us, moved): SoFarFields) -> SoFar {
+        SoFar { incidents, late, lost, worst_after_ms, worst_excess_us, moved }
+    }
+}
+
+impl From<SoFar> for SoFarFields {
+    fn from(of: SoFar) -> SoFarFields {
+        (of.incidents, of.late, of.lost, of.worst_after_ms, of.worst_excess_us, of.moved)
     }
 }
 

@@ -11,7 +11,8 @@ pub use packets::{HopPlace, NotFollowed, PacketDevice, PacketHop, Packets, Socke
 pub use rescue::RescueSeen;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 pub use switches::{
-    Attribution, Away, ClockReading, Counter, CounterMove, CounterSeries, CpuLimit, HostOfGuests, Interruption,
-    RecordedBy, Recorder, RecordingCost, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
+    Attribution, Away, ClockReading, Counter, CounterMove, CounterSeries, CounterSet, CpuLimit, HostOfGuests,
+    Interruption, RecordedBy, Recorder, RecordingCost, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches,
+    Task,
 };
 pub use table::{ThreadLater, ThreadRow, ThreadTable};

@@ -259,6 +259,23 @@ pub enum Counter {
     BacklogDrops,
 }
 
+/// A set of kinds of kernel counters: bit n stands for the n-th kind of [`Counter`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CounterSet(u16);
+
+impl CounterSet {
+    /// Adds a kind of kernel counter to the set.
+    pub fn add(&mut self, counter: Counter) {
+        self.0 |= 1 << counter as u16;
+    }
+
+    /// Whether the set contains this kind of kernel counter.
+    pub fn has(self, counter: Counter) -> bool {
+        self.0 & 1 << counter as u16 != 0
+    }
+}
+
 /// Threads and CPUs whose context switches an agent could record.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Acquire;
 use tailbound_host as host;
 use tailbound_record::{Notable, RunningIncidents};
-use tailbound_wire::{Order, Spare};
+use tailbound_wire::{Order, SoFar, Spare};
 
 /// Largest number of rows of samples that are looked at in one turn, so that a turn takes less than a millisecond.
 const MOST_ROWS: u64 = 20_000;
@@ -86,6 +86,21 @@ impl LateMessages {
         let surplus = self.incidents.len().saturating_sub(MOST_UNSENT);
         self.incidents.drain(..surplus);
         found
+    }
+
+    /// The late and lost messages of all ends so far. `t0_ns`: time at which the first message was due.
+    pub fn so_far(&self, t0_ns: i64) -> SoFar {
+        let mut sum = SoFar::default();
+        for found in self.ends.iter().map(|end| end.running.so_far()) {
+            sum.incidents += found.incidents;
+            sum.late += found.late;
+            sum.lost += found.lost;
+            if let Some(worst) = found.worst.filter(|worst| worst.rank / 1_000 >= sum.worst_excess_us) {
+                sum.worst_excess_us = worst.rank / 1_000;
+                sum.worst_after_ms = (worst.begin_ns - t0_ns) / 1_000_000;
+            }
+        }
+        sum
     }
 
     /// Takes a time span that the controller does not know yet: in turn of an ordinary message and of the worst incident.

@@ -89,6 +89,8 @@ struct Agent {
     last_received_ns: i64,
     /// Level of the diagnostics log, from the controller.
     log_level: LevelFilter,
+    /// Whether the controller understands summaries of late messages while a trial runs.
+    has_summaries: bool,
 }
 
 enum Ready {
@@ -120,6 +122,7 @@ impl Agent {
             lease_ns: 0,
             last_received_ns: host::monotonic_ns(),
             log_level: LevelFilter::INFO,
+            has_summaries: false,
         }
     }
 
@@ -195,15 +198,23 @@ impl Agent {
                 self.next_heartbeat_ns = now + SECOND;
                 // An agent that only answers questions sends no heartbeats: nobody reads them.
                 if self.ordered {
-                    self.heartbeats += 1;
-                    let spare = self.trial.as_mut().and_then(Trial::unsent);
-                    let heartbeat = Heartbeat { n: self.heartbeats, received: self.controller.received(), spare };
-                    self.controller.send(Message::Heartbeat(heartbeat))?;
+                    let message = self.heartbeat();
+                    self.controller.send(message)?;
                 }
                 self.trial.iter_mut().for_each(Trial::read_clocks);
                 self.trial.iter_mut().for_each(|trial| trial.switches.read());
             }
         }
+    }
+
+    /// The message that shows that this agent runs: a heartbeat, or the summary of late messages that is due.
+    fn heartbeat(&mut self) -> Message {
+        if let Some(summary) = self.trial.as_mut().filter(|_| self.has_summaries).and_then(Trial::summary) {
+            return Message::SoFar(summary);
+        }
+        self.heartbeats += 1;
+        let spare = self.trial.as_mut().and_then(Trial::unsent);
+        Message::Heartbeat(Heartbeat { n: self.heartbeats, received: self.controller.received(), spare })
     }
 
     fn poll(&self, signals: i32, children: &SignalFd) -> io::Result<Vec<Ready>> {
@@ -256,6 +267,7 @@ impl Agent {
                 self.log_level = crate::log::agent(&hello.capabilities);
                 tracing::info!(pid = std::process::id(), tailbound = hello.tailbound, "agent begins");
                 self.lease_ns = hello.lease_ns;
+                self.has_summaries = hello.capabilities.iter().any(|word| word == SO_FAR);
                 Ok(())
             }
             Message::Ask(ask) => {
@@ -316,7 +328,7 @@ impl Agent {
                 self.controller.send(Message::Switched(Box::new(seen)))
             }
             Message::Spare(spare) => {
-                self.trial.iter_mut().for_each(|trial| trial.switches.spare(spare.span(), spare.rank()));
+                self.trial.iter_mut().for_each(|trial| trial.spare_for_another(spare));
                 Ok(())
             }
             Message::Finish => {
@@ -344,7 +356,7 @@ fn hello() -> Hello {
         protocol_max: PROTOCOL_MAX,
         tailbound: env!("CARGO_PKG_VERSION").into(),
         session: format!("{}-{}", std::process::id(), host::monotonic_ns()),
-        capabilities: vec!["memory-fd".into(), SPARES.into()],
+        capabilities: ["memory-fd", SPARES, SO_FAR].map(str::to_owned).to_vec(),
         lease_ns: 0,
         boot_id: host::boot_id().unwrap_or_default(),
         clock: host::clock_id().unwrap_or_default(),

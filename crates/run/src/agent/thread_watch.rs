@@ -6,7 +6,9 @@ use std::os::fd::BorrowedFd;
 use tailbound_host::counters::CounterWatch;
 use tailbound_host::monotonic_ns;
 use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted, cpus_to_watch};
-use tailbound_model::{Attribution, CpuList, Recorder, Severity, SwitchScope, Switches, ThreadTable, Warning};
+use tailbound_model::{
+    Attribution, CounterSet, CpuList, Recorder, Severity, SwitchScope, Switches, ThreadTable, Warning,
+};
 
 /// A measuring process whose thread switches are watched.
 pub(super) struct Watched {
@@ -17,6 +19,8 @@ pub(super) struct Watched {
     /// Kernel counters, which are read while the trial runs.
     counters: Option<CounterWatch>,
     counting: bool,
+    /// Kernel counters that moved during incidents.
+    pub moved: CounterSet,
     scripted_clock: bool,
     stops: Vec<(i64, i64)>,
     stopped_ns: Option<i64>,
@@ -30,6 +34,7 @@ impl Watched {
             cpus: CpuList::default(),
             counters: None,
             counting: false,
+            moved: CounterSet::default(),
             scripted_clock: false,
             stops: Vec::new(),
             stopped_ns: None,
@@ -80,6 +85,11 @@ impl Watched {
     /// Keeps the events of this time span (begin and end, monotonic ns), also if the trial takes long.
     pub fn spare(&mut self, span: (i64, i64), rank: i64) {
         self.watch.iter_mut().for_each(|watch| watch.spare(span, rank));
+    }
+
+    /// Finds the kernel counters that moved during an incident (begin and end, monotonic ns).
+    pub fn add_moved(&mut self, span: (i64, i64)) {
+        self.counters.iter().for_each(|counters| counters.add_moved(span, &mut self.moved));
     }
 
     /// Whether the oldest events may be discarded before the trial ends.

@@ -20,10 +20,15 @@ use std::time::Duration;
 use tailbound_host as host;
 use tailbound_host::OffsetTrack;
 use tailbound_model::*;
+use tailbound_record::Notable;
 use tailbound_wire::*;
 
 /// A trial that runs for longer than this can have more events than an agent keeps, ns.
 const LONG_NS: i64 = 20_000_000_000;
+/// Time from the begin of a trial until the agent sends its first summary of late messages, ns.
+const FIRST_SUMMARY_NS: i64 = 60_000_000_000;
+/// Time between two summaries of late messages, ns.
+const SUMMARY_NS: i64 = 30_000_000_000;
 /// Longest time for opening and closing the driver in a trial, ns.
 const OPENING_NS: i64 = 60_000_000_000;
 /// Longest time for which the supervisor waits, after the loads have ended, for threads that the loads kept from a CPU.
@@ -68,6 +73,17 @@ fn connect(socket: OwnedFd, order: &Order) -> io::Result<Connection> {
     Ok(connection)
 }
 
+/// Keeps the events of these time spans.
+fn spare(switches: &mut Watched, found: Vec<Notable>) {
+    for notable in found {
+        let span = (notable.begin_ns, notable.end_ns);
+        switches.spare(span, notable.rank);
+        if !notable.is_ordinary() {
+            switches.add_moved(span);
+        }
+    }
+}
+
 /// One trial in progress, as the agent sees it.
 pub(super) struct Trial {
     order: Order,
@@ -84,6 +100,8 @@ pub(super) struct Trial {
     late: LateMessages,
     /// Time of the message `go`, monotonic ns.
     begun_ns: i64,
+    /// Number of summaries of late messages that were sent.
+    summaries: i64,
     /// True while the rings are drained: between the messages `go` and `done`, if the controller's order asks for rings
     /// of sample memory.
     draining: bool,
@@ -134,6 +152,7 @@ impl Trial {
             drain: Drain::new(&order.spec, order.ends.len()),
             late: LateMessages::new(&order),
             begun_ns: i64::MAX,
+            summaries: 0,
             draining: false,
             card_clocks: CardClocks::open(&order),
             order,
@@ -266,8 +285,7 @@ impl Trial {
         let Trial { drain, late, memories, switches, order, .. } = self;
         drain.turn(memories, &self.track, controller, &mut |index, first, bytes| {
             if switches.is_watching() {
-                let found = late.add(order, index, (first, bytes), &memories[index].1);
-                found.iter().for_each(|n| switches.spare((n.begin_ns, n.end_ns), n.rank));
+                spare(switches, late.add(order, index, (first, bytes), &memories[index].1));
             }
         })
     }
@@ -283,9 +301,29 @@ impl Trial {
     /// are drained.
     pub fn look_for_late_messages(&mut self) {
         if self.order.ring.is_none() && self.may_discard() {
-            let found = self.late.look(&self.order, &self.memories);
-            found.iter().for_each(|n| self.switches.spare((n.begin_ns, n.end_ns), n.rank));
+            spare(&mut self.switches, self.late.look(&self.order, &self.memories));
         }
+    }
+
+    /// Keeps the events of a time span that another agent found worth keeping.
+    pub fn spare_for_another(&mut self, wanted: Spare) {
+        self.switches.spare(wanted.span(), wanted.rank());
+        if !wanted.is_ordinary() {
+            self.switches.add_moved(wanted.span());
+        }
+    }
+
+    /// The late messages so far, if a summary of them is due; never in a trial of less than a minute, and never if the study asks for
+    /// no causes.
+    pub fn summary(&mut self) -> Option<SoFar> {
+        let due_ns = self.begun_ns.saturating_add(FIRST_SUMMARY_NS).saturating_add(self.summaries * SUMMARY_NS);
+        let measures = self.switches.next_ns().is_some() && self.order.spec.measure.flow().is_none();
+        if !measures || host::monotonic_ns() < due_ns {
+            return None;
+        }
+        self.summaries += 1;
+        let t0_ns = self.memories.first().map_or(0, |(_, memory)| memory.header().t0_ns.load(Acquire));
+        Some(SoFar { moved: self.switches.moved, ..self.late.so_far(t0_ns) })
     }
 
     /// Takes a time span whose events the other agents should keep.

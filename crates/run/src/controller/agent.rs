@@ -53,8 +53,11 @@ pub(super) struct Agent {
     pub silent: bool,
     /// Whether the agent understands that it should keep the events of a time span.
     pub spares: bool,
-    /// Channel for the time spans whose events the other agents should keep, and the number of this agent.
-    pub spared: Option<(usize, UnboundedSender<(usize, Spare)>)>,
+    /// Whether the agent sends summaries of late messages while a trial runs.
+    pub has_summaries: bool,
+    /// Channel for what the agent reports while its ends measure, and the number of this agent: time spans whose events the other
+    /// agents should keep (`Spare`), and summaries of late messages (`SoFar`).
+    pub meanwhile: Option<(usize, UnboundedSender<(usize, Message)>)>,
 }
 
 type Output = Box<dyn AsyncRead + Unpin + Send>;
@@ -171,7 +174,8 @@ impl Agent {
             bytes_while_silent: 0,
             silent: false,
             spares: false,
-            spared: None,
+            has_summaries: false,
+            meanwhile: None,
         }
     }
 
@@ -186,7 +190,8 @@ impl Agent {
         self.send(Message::Hello(hello)).await?;
         let message = self.message(Instant::now() + self.silence).await?;
         let hello = accept_hello(message)?;
-        self.spares = hello.capabilities.iter().any(|word| word == SPARES);
+        let has = |capability: &str| hello.capabilities.iter().any(|word| word == capability);
+        (self.spares, self.has_summaries) = (has(SPARES), has(SO_FAR));
         self.clock = hello.clock;
         Ok(())
     }
@@ -213,12 +218,11 @@ impl Agent {
                 }
                 match &frame {
                     Frame::Message(message) => match &**message {
-                        Message::Heartbeat(Heartbeat { spare, .. }) => {
-                            if let (Some(spare), Some((number, spared))) = (spare, &self.spared) {
-                                // Nobody receives it after the trial.
-                                let _ = spared.send((*number, *spare));
-                            }
+                        Message::Heartbeat(Heartbeat { spare: Some(spare), .. }) => {
+                            self.report(Message::Spare(*spare));
                         }
+                        Message::Heartbeat(_) => {}
+                        Message::SoFar(so_far) => self.report(Message::SoFar(*so_far)),
                         _ => return Ok(frame),
                     },
                     Frame::Memory { .. } => return Ok(frame),
@@ -244,6 +248,14 @@ impl Agent {
         match self.frame(deadline).await? {
             Frame::Message(message) => Ok(*message),
             Frame::Memory { .. } => Err(Lost::BadMemory("sample memory was received instead of a message")),
+        }
+    }
+
+    /// Passes on what the agent reports while its ends measure.
+    fn report(&self, message: Message) {
+        if let Some((number, meanwhile)) = &self.meanwhile {
+            // Nobody receives it after the trial.
+            let _ = meanwhile.send((*number, message));
         }
     }
 

@@ -4,9 +4,10 @@ use super::active_lab::ActiveLab;
 use super::guest_events::{self, Guests};
 use super::host_watch::HostWatch;
 use super::load_checks::without_arrivals;
+use super::meanwhile::Clocks;
 use super::measuring::measure;
 use super::node_counts::Nodes;
-use super::spared::Clocks;
+use super::progress::Progress;
 use super::trial_length::{limit, quiet};
 use super::trial_state::{Part, TrialContext, TrialResult};
 use super::trial_steps::{begin, end, ends_run, finish, order, prepare};
@@ -44,6 +45,7 @@ pub(super) async fn run(
     context: &TrialContext<'_>,
     lab: &mut ActiveLab,
     record: &mut RecordWriter,
+    progress: &mut dyn Progress,
 ) -> Result<Option<TrialResult>, RunError> {
     let (id, spec) = (context.trial.id, context.spec());
     let dir = record_dir(record);
@@ -62,7 +64,8 @@ pub(super) async fn run(
         record_prepared(record, id, part, (host, &agent.clock))?;
     }
     let unmatched = discovery::with_server(unmatched(&parts, spec), lab);
-    let Some(observed) = measure_observed(context, &mut parts, lab, record, unmatched.is_some()).await? else {
+    let unmet = unmatched.is_some();
+    let Some(observed) = measure_observed(context, &mut parts, lab, record, (unmet, progress)).await? else {
         return Ok(None);
     };
     let after = counters(lab);
@@ -101,7 +104,7 @@ async fn measure_observed(
     parts: &mut [Part],
     lab: &mut ActiveLab,
     record: &mut RecordWriter,
-    unmatched: bool,
+    (unmatched, progress): (bool, &mut dyn Progress),
 ) -> Result<Option<Observed>, RunError> {
     let (id, spec) = (context.trial.id, context.spec());
     let met = !unmatched && parts.iter().all(|p| p.lost.is_none());
@@ -133,7 +136,7 @@ async fn measure_observed(
     }
     let began = (lab.cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
-        measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), &all_clocks, deadline) => measured?,
+        measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), (&all_clocks, progress), deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
     match lab.lab.end_policing().await {

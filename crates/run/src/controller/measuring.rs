@@ -2,7 +2,8 @@
 
 use super::agent::Agent;
 use super::agent_protocol::Lost;
-use super::spared::{Clocks, Spared};
+use super::meanwhile::{Clocks, Meanwhile};
+use super::progress::Progress;
 use super::trial_state::Part;
 use super::{collect, common_start};
 use std::path::Path;
@@ -22,7 +23,7 @@ pub(super) async fn measure(
     agents: &mut [(Vec<Role>, Agent)],
     dir: &Path,
     (unmatched, clocks, until): (bool, &[(Role, ClockApart)], Option<&UntilCondition>),
-    all_clocks: &Clocks,
+    (all_clocks, progress): (&Clocks, &mut dyn Progress),
     deadline: Instant,
 ) -> Result<(), RecordError> {
     let now_ns = tailbound_host::monotonic_ns();
@@ -38,9 +39,9 @@ pub(super) async fn measure(
             }
         }
     }
-    let spared = Spared::new();
+    let meanwhile = Meanwhile::new(agents);
     for (number, (_, agent)) in agents.iter_mut().enumerate() {
-        agent.spared = Some((number, spared.sender()));
+        agent.meanwhile = Some((number, meanwhile.sender()));
     }
     let writers = agents.iter().map(|(_, agent)| agent.spares.then(|| agent.writer())).collect();
     let senders = parts.iter().filter(|p| p.sends() && p.lost.is_none()).count();
@@ -65,7 +66,7 @@ pub(super) async fn measure(
         });
     tokio::select! {
         heard = futures_util::future::try_join_all(listening) => heard.map(drop),
-        () = spared.pass_on(all_clocks, writers) => Ok(()),
+        () = meanwhile.pass_on(all_clocks, writers, progress) => Ok(()),
     }
 }
 

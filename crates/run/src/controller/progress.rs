@@ -1,6 +1,7 @@
 //! Events that a run reports to its caller as they happen.
 
-use tailbound_model::{Nanos, Warning};
+use std::time::Duration;
+use tailbound_model::{Counter, Nanos, Warning};
 
 /// An event that a run reports to its caller.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,9 @@ pub enum ProgressEvent<'a> {
         /// Expected time of the trial that begins.
         estimate: Nanos,
     },
+    /// Event: the agents of the trial that runs have reported its late messages so far. A trial of more than a minute has
+    /// such an event every 30 s, unless its study asks for no causes.
+    SoFar(&'a LateSoFar),
     /// Event: a trial has ended.
     TrialDone {
         /// Position of the trial in the order of trials, from 0.
@@ -45,6 +49,26 @@ pub enum ProgressEvent<'a> {
     },
     /// Event: the run has raised a new warning.
     Warned(&'a Warning),
+}
+
+/// Late and lost messages of a trial that still runs. These figures are preliminary: what is late is decided by the messages so far,
+/// and by all messages after the trial.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LateSoFar {
+    /// Time since the begin of the measurement.
+    pub after: Duration,
+    /// Number of incidents that have ended.
+    pub incidents: u64,
+    /// Number of late messages in these incidents.
+    pub late: u64,
+    /// Number of messages without an answer in these incidents.
+    pub lost: u64,
+    /// Time from the first message to the begin of the worst incident.
+    pub worst_after: Nanos,
+    /// Time of the worst incident beyond the usual; 0 = no message was late.
+    pub worst_excess: Nanos,
+    /// Kernel counters that moved during incidents, each with the name of the agent that read the counter.
+    pub moved: Vec<(Counter, String)>,
 }
 
 /// Receives the events of a run, on the thread of the controller, never on a measured thread.

@@ -448,7 +448,7 @@ async fn run_trial(
     let begun = doing.clocks.map(|clocks| (clocks, clocks.begin_trial(hosts)));
     let result = match condition.spec.has_tool() {
         true => tool::run(&context, lab, record).await,
-        false => driver_trial::run(&context, lab, record).await,
+        false => driver_trial::run(&context, lab, record, progress).await,
     };
     if let Some((clocks, begun)) = begun {
         clocks

@@ -27,7 +27,7 @@ fn an_early_stall_in_a_long_trial_is_explained() {
     }
     let bench = Bench::new();
     let study = bench.study(
-        "measure: { ping-pong: { duration: 45 s, warm_up: 1000, timeout: 500 ms, receive: block } }\nrate: 20 kHz\n\
+        "measure: { ping-pong: { duration: 63 s, warm_up: 1000, timeout: 500 ms, receive: block } }\nrate: 20 kHz\n\
          driver: udp\npath: loopback\nplace: process\nattribution: machine\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n",
     );
     let mut run = bench.start(&study);
@@ -39,6 +39,20 @@ fn an_early_stall_in_a_long_trial_is_explained() {
         stops.push((end, stop(pid)));
     }
     assert!(run.wait().unwrap().success(), "{}", bench.stderr());
+    // While the trial ran, one line had its late messages: the worst are those of a stop of 30 ms.
+    let shown = bench.stderr();
+    let lines: Vec<&str> = shown.lines().filter(|line| line.contains("(preliminary; causes follow")).collect();
+    let [line] = lines[..] else { panic!("{shown}") };
+    // The number and its unit are apart by a space at which no line breaks.
+    let excess: Vec<&str> =
+        line.split(" took ").nth(1).unwrap_or_default().split(char::is_whitespace).take(2).collect();
+    let excess_ms = match excess[..] {
+        [ms, "ms"] => ms.parse::<f64>().unwrap(),
+        [s, "s"] => s.parse::<f64>().unwrap() * 1e3,
+        _ => panic!("{line}"),
+    };
+    // Limit: the stop took at least 30 ms, and another one at the same time can have made it longer.
+    assert!(line.starts_with("trial 1/1: after 60 s, ") && excess_ms >= 29.0, "{line}");
     for end in ["ping", "pong"] {
         let seen = std::fs::read_to_string(bench.path(&format!("record/switches/0-{end}.json"))).unwrap();
         let seen: Switches = serde_json::from_str(&seen).unwrap();

@@ -42,7 +42,9 @@ fn hello_is_exchanged() {
         let mut reader = FrameReader::default();
         reader.push(&received[..n]);
         let Ok(Some(Frame::Message(message))) = reader.next_frame() else { panic!("no frame") };
-        assert!(matches!(*message, Message::Hello(h) if h.capabilities == [crate::log::capability()]));
+        assert!(
+            matches!(*message, Message::Hello(h) if h.capabilities == [crate::log::capability(), SO_FAR.to_owned()])
+        );
     });
 }
 
@@ -174,19 +176,22 @@ fn an_answer_that_comes_late_is_not_lost() {
 }
 
 #[test]
-fn a_time_span_in_a_heartbeat_is_passed_on_with_the_number_of_the_agent() {
+fn what_an_agent_reports_meanwhile_is_passed_on_with_the_number_of_the_agent() {
     run(async {
         let (mut agent, _from_controller, mut to_controller) = connected();
         let (sender, mut passed_on) = tokio::sync::mpsc::unbounded_channel();
-        agent.spared = Some((3, sender));
+        agent.meanwhile = Some((3, sender));
         let spare = Spare::of((1_000, 2_000), 7);
         for spare in [None, Some(spare)] {
             let heartbeat = bytes(Message::Heartbeat(Heartbeat { n: 1, received: 0, spare }));
             to_controller.write_all(&heartbeat).await.unwrap();
         }
+        let so_far = Message::SoFar(SoFar { incidents: 2, late: 30, ..SoFar::default() });
+        to_controller.write_all(&bytes(so_far.clone())).await.unwrap();
         to_controller.write_all(&bytes(Message::Done(Box::default()))).await.unwrap();
         assert!(matches!(agent.message(soon()).await, Ok(Message::Done(_))));
-        assert_eq!((passed_on.try_recv(), passed_on.try_recv().is_err()), (Ok((3, spare)), true));
+        assert_eq!(passed_on.try_recv(), Ok((3, Message::Spare(spare))));
+        assert_eq!((passed_on.try_recv(), passed_on.try_recv().is_err()), (Ok((3, so_far)), true));
     });
 }
 

@@ -5,8 +5,9 @@ use crate::controller::RunError;
 use crate::controller::active_lab::ActiveLab;
 use crate::controller::driver_trial::{counters, record_dir, unix_ns};
 use crate::controller::load_checks::{fell_short, without_arrivals};
+use crate::controller::meanwhile::Clocks;
 use crate::controller::measuring::measure;
-use crate::controller::spared::Clocks;
+use crate::controller::progress::Progress;
 use crate::controller::trial_length::{tool_limit, tool_seconds, tool_time};
 use crate::controller::trial_state::{Part, TrialContext, TrialResult};
 use crate::controller::trial_steps::{self, ends_run, finish, prepare};
@@ -66,9 +67,10 @@ pub(in crate::controller) async fn run(
     record.manifest.trial_mut(id).began_unix_ns = Some(unix_ns());
     // A tool has no events that its agents could keep.
     let clocks = Clocks::default();
+    let progress: &mut dyn Progress = &mut ();
     let deadline = Instant::now() + tool_limit(spec).duration() + Duration::from_secs(30);
     tokio::select! {
-        measured = measure(&mut parts, &mut lab.agents, &dir, (not_ready, &[], None), &clocks, deadline) => measured?,
+        measured = measure(&mut parts, &mut lab.agents, &dir, (not_ready, &[], None), (&clocks, progress), deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
     for (part, (_, agent)) in parts.iter().zip(&lab.agents) {

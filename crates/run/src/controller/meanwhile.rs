@@ -1,7 +1,10 @@
-//! While a trial runs, passes on to the other agents which time spans the agent of the sender found worth keeping.
+//! While a trial runs, passes on what its agents report: to the other agents, which time spans the agent of the sender found worth
+//! keeping, and to the caller of the run, which messages were late so far.
 
 use super::agent::{Agent, Writer};
 use super::common_start::difference;
+use super::live_summary::LiveSummary;
+use super::progress::{Progress, ProgressEvent};
 use super::trial_state::Part;
 use tailbound_model::Attribution;
 use tailbound_record::ClockApart;
@@ -55,27 +58,38 @@ impl Clocks {
     }
 }
 
-/// Time spans that agents report, with the number of the agent.
-pub(super) struct Spared {
-    sender: UnboundedSender<(usize, Spare)>,
-    receiver: UnboundedReceiver<(usize, Spare)>,
+/// What agents report while their ends measure (`Spare` and `SoFar`), with the number of the agent.
+pub(super) struct Meanwhile {
+    sender: UnboundedSender<(usize, Message)>,
+    receiver: UnboundedReceiver<(usize, Message)>,
+    summary: LiveSummary,
 }
 
-impl Spared {
-    pub fn new() -> Spared {
+impl Meanwhile {
+    pub fn new(agents: &[(Vec<Role>, Agent)]) -> Meanwhile {
         let (sender, receiver) = unbounded_channel();
-        Spared { sender, receiver }
+        Meanwhile { sender, receiver, summary: LiveSummary::begin(agents) }
     }
 
-    /// The channel for the time spans that an agent reports.
-    pub fn sender(&self) -> UnboundedSender<(usize, Spare)> {
+    /// The channel for what an agent reports.
+    pub fn sender(&self) -> UnboundedSender<(usize, Message)> {
         self.sender.clone()
     }
 
-    /// Passes each time span on to all other agents that understand it (`None` = one does not), until the future is dropped.
-    pub async fn pass_on(mut self, clocks: &Clocks, agents: Vec<Option<Writer>>) {
-        while let Some((from, spare)) = self.receiver.recv().await {
+    /// Passes each time span on to all other agents that understand it (`None` = one does not), and late messages to `progress`,
+    /// until the future is dropped.
+    pub async fn pass_on(mut self, clocks: &Clocks, agents: Vec<Option<Writer>>, progress: &mut dyn Progress) {
+        while let Some((from, message)) = self.receiver.recv().await {
             let now_ns = tailbound_host::monotonic_ns();
+            let spare = match message {
+                Message::Spare(spare) => spare,
+                Message::SoFar(so_far) => {
+                    let all = self.summary.add(from, so_far);
+                    all.iter().for_each(|all| progress.event(ProgressEvent::SoFar(all)));
+                    continue;
+                }
+                _ => continue,
+            };
             for (to, agent) in agents.iter().enumerate().filter(|(to, _)| *to != from) {
                 if let (Some(agent), Some(spare)) = (agent, clocks.converted(spare, (from, to), now_ns)) {
                     // The code that waits for an answer notices that the agent no longer reads. So short a message is
