@@ -8,8 +8,9 @@ use crate::why::other_clock::{Machine, Pong, kernel_cpu};
 use crate::why::timeline::{Idle, Timeline};
 use std::collections::BTreeMap;
 use tailbound_document::{CausedBy, Evidence};
-use tailbound_model::{CpuList, GuestThread, Metric, PlaceSpec, SleepState, SwitchScope, Switches};
+use tailbound_model::{CpuList, GuestThread, Metric, PlaceSpec, SleepState, SwitchScope, Switches, TrialSpec};
 use tailbound_record::Manifest;
+use tailbound_stats::ClockLine;
 
 /// Name of the kernel's threads that carry packets of a guest.
 const VHOST: &str = "vhost";
@@ -35,8 +36,25 @@ pub(crate) struct Guest {
     pub has_both_ends: bool,
     /// Names of the threads, by id.
     pub names: BTreeMap<i32, String>,
-    /// Begin and end of each time in which the hypervisor had paused the guest, on the clock of the ping.
+    /// Begin and end of each time in which the hypervisor had paused the guest. In a [`Guest`] of [`Guest::of`], they are on the clock
+    /// of the machine that was recorded; [`Guest::with_pauses`] converts them to the clock of the ping.
     pub pauses: Vec<(i64, i64)>,
+}
+
+/// Whether the hypervisor paused the guest of an end during a trial, so that the clock of the end can have stood still meanwhile.
+pub(crate) fn was_paused(manifest: &Manifest, trial: usize, end: &str) -> bool {
+    let Some(spec) = spec_of(manifest, trial) else { return false };
+    let place = if end == "ping" { &spec.ping.place } else { &spec.pong.place };
+    let done = manifest.trials.iter().find(|t| t.id == trial);
+    let guests = done.map_or(&[][..], |done| &done.guests);
+    // The time is negative if the wall clock was set meanwhile.
+    guests.iter().any(|seen| name_of(place) == Some(&seen.guest) && (seen.paused_ns != 0 || seen.still_paused))
+}
+
+/// What a trial is planned to measure.
+fn spec_of(manifest: &Manifest, trial: usize) -> Option<&TrialSpec> {
+    let planned = manifest.plan.trials.iter().find(|t| t.id == trial)?;
+    manifest.plan.conditions.get(planned.condition).map(|c| &c.spec)
 }
 
 /// A time span in which a thread of the host kept the guest from working.
@@ -96,10 +114,7 @@ impl Guest {
     /// The guests of a trial whose host was recorded: by the agent of the other end, in a process that has the thread ids of the
     /// host, or by the controller.
     pub fn of(manifest: &Manifest, trial: usize, pong: &Pong, seen: &[Switches]) -> Vec<Guest> {
-        let planned = manifest.plan.trials.iter().find(|t| t.id == trial);
-        let Some(spec) = planned.and_then(|t| manifest.plan.conditions.get(t.condition)).map(|c| &c.spec) else {
-            return Vec::new();
-        };
+        let Some(spec) = spec_of(manifest, trial) else { return Vec::new() };
         let has_ids_of_host =
             |place: &PlaceSpec| matches!(place, PlaceSpec::Process | PlaceSpec::Netns | PlaceSpec::ExistingNetns(_));
         let by = |of_host: &dyn Fn(&Switches) -> bool| seen.iter().find(|s| of_host(s));
@@ -147,7 +162,8 @@ impl Guest {
         let seen = done.guests.iter().find(|guest| guest.guest == name).filter(|guest| !guest.threads.is_empty())?;
         let has_one_vcpu = seen.threads.iter().filter(|thread| thread.vcpu.is_some()).count() == 1;
         let mut guest = Guest { ends: vec![end], name: name.to_owned(), has_one_vcpu, ..Guest::default() };
-        if matches!(machine, Machine::Ping) {
+        // A pause of the ping's guest is no cause: the clock of the ping can have stood still meanwhile.
+        if machine != Machine::Pong {
             guest.pauses.clone_from(&seen.pauses);
         }
         // With vhost, the kernel carries the packets.
@@ -180,6 +196,14 @@ impl Guest {
     /// Id of the first thread that runs the guest.
     pub fn first_thread(&self) -> Option<i32> {
         self.names.keys().next().copied()
+    }
+
+    /// The same guest with its pauses on the clock of the ping. `host`: the line that converts times of the host of the guests, if the
+    /// controller recorded this host.
+    pub fn with_pauses(&self, host: Option<&ClockLine>) -> Guest {
+        let at_ns = |at_ns: i64| host.map_or(at_ns, |line| line.at_a_ns(at_ns));
+        let pauses = self.pauses.iter().map(|(begin, end)| (at_ns(*begin), at_ns(*end))).collect();
+        Guest { pauses, ..self.clone() }
     }
 
     /// The same guest; a thread runs the timers of its virtual CPUs only if they are emulated.
@@ -274,7 +298,8 @@ impl Guest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{Away, Metric, SwitchEvent, SwitchKind};
+    use tailbound_model::{Away, ClockReading, Metric, SwitchEvent, SwitchKind};
+    use tailbound_record::bounds_of_readings;
 
     const VCPU: i32 = 30;
     const MAIN: i32 = 31;
@@ -353,6 +378,28 @@ mod tests {
         let asleep = guest.kept(&other(Doing::SleptForMessage(None)), &timeline());
         assert!(asleep.contains(&Kept { evidence: Evidence::Inferred, ..stopped[1] }), "{asleep:?}");
         assert_eq!(guest.kept(&other(on_cpu), &timeline()), []);
+    }
+
+    /// Test: the clock of the host is ahead by 5 s, and a reading of both takes 1 ms.
+    #[test]
+    fn pauses_on_the_clock_of_the_host_are_converted_and_no_longer_or_shorter() {
+        let reading = |ping_ns| ClockReading {
+            before_ns: 5_000_000_000 + ping_ns - 500_000,
+            other_ns: ping_ns,
+            after_ns: 5_000_000_000 + ping_ns + 500_000,
+        };
+        let bounds = bounds_of_readings(&[0, 4_000_000_000].map(reading)).unwrap();
+        let on_host = Guest { pauses: vec![(6_000_000_000, 6_300_000_000)], ..guest(&[(0, VCPU)]) };
+        let lines = bounds.extremes([1_000_000_000].into_iter());
+        let begins: Vec<i64> = lines.iter().map(|line| on_host.with_pauses(Some(line)).pauses[0].0).collect();
+        assert!(begins.iter().any(|at| *at < 999_600_000) && begins.iter().any(|at| *at > 1_000_400_000), "{begins:?}");
+        for line in lines.iter().chain([&bounds.middle()]) {
+            let [(begin, end)] = on_host.with_pauses(Some(line)).pauses[..] else { panic!("one pause") };
+            // Two clocks of which both readings are true differ by at most 0.25 ms per second.
+            assert!((999_400_000..=1_000_600_000).contains(&begin), "{begin}");
+            assert!((299_920_000..=300_080_000).contains(&(end - begin)), "{}", end - begin);
+        }
+        assert_eq!(on_host.with_pauses(None), on_host);
     }
 
     #[test]

@@ -237,10 +237,13 @@ fn rows(incident: &Incident) -> impl Iterator<Item = u64> {
 /// Reads the recorded events of a trial; the error is the reason why there are none.
 fn seen(record: &Record, trial: usize, clocks: &Clocks) -> (Result<Vec<Switches>, String>, Pong, Option<ClockBounds>) {
     let mut seen: Result<Vec<Switches>, _> = record.switches(trial).into_iter().collect();
-    let host = seen.as_deref().ok().and_then(host_clock);
+    let is_paused = |end| guest::was_paused(&record.manifest, trial, end);
+    // Readings before and after the trial say nothing of a clock that stood still in between.
+    let host = seen.as_deref().ok().filter(|_| !is_paused("ping")).and_then(host_clock);
     // Without bounds of its clock, events of the host cannot be used.
     seen.iter_mut().filter(|_| host.is_none()).for_each(|seen| seen.retain(|s| s.host.is_none()));
-    let pong = Pong::of(clocks, trial, seen.as_deref().unwrap_or_default());
+    let stopped = ["ping", "pong"].into_iter().find(|end| is_paused(end));
+    let pong = Pong::of(clocks, trial, seen.as_deref().unwrap_or_default()).unless_stopped(stopped);
     let usable = seen.map_err(|e| e.to_string()).and_then(|seen| usable(record, trial, seen, &pong));
     (usable, pong, host)
 }
@@ -280,13 +283,9 @@ impl TrialFacts {
         threads.of_conduct(self.conduct.clone()).of_kernels(self.kernels)
     }
 
-    fn circumstances<'a>(
-        &'a self,
-        threads: &'a Threads<'a>,
-        view: &'a View,
-        incidents: &'a [(i64, i64)],
-    ) -> Circumstances<'a> {
-        Circumstances { threads, seen: &view.seen, incidents, guests: &self.guests }
+    /// The guests in which ends run, with their pauses as these lines convert them.
+    fn guests(&self, lines: &Lines) -> Vec<Guest> {
+        self.guests.iter().map(|guest| guest.with_pauses(lines.host.as_ref())).collect()
     }
 }
 
@@ -334,7 +333,8 @@ fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &
     let other = |lines: &Lines| {
         let view = facts.view(lines);
         let threads = facts.threads(threads, &view);
-        let known = facts.circumstances(&threads, &view, spans);
+        let guests = facts.guests(lines);
+        let known = Circumstances { threads: &threads, seen: &view.seen, incidents: spans, guests: &guests };
         of(&Sight::of(sight.found, &view, known))
     };
     let others: Vec<Vec<Ledger>> = lines.iter().map(other).collect();
@@ -348,10 +348,11 @@ fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &
 /// The incidents of a trial with their ledgers.
 fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Vec<Explained> {
     let Some(found) = &facts.found else { return Vec::new() };
-    let view = facts.view(&Lines::middle(&facts.pong, facts.host_clock.as_ref()));
+    let lines = Lines::middle(&facts.pong, facts.host_clock.as_ref());
+    let (view, guests) = (facts.view(&lines), facts.guests(&lines));
     let threads = facts.threads(tables, &view);
     let spans: Vec<(i64, i64)> = found.found.worst.iter().map(|i| (i.begin_ns, i.end_ns)).collect();
-    let known = facts.circumstances(&threads, &view, &spans);
+    let known = Circumstances { threads: &threads, seen: &view.seen, incidents: &spans, guests: &guests };
     let sight = Sight::of(found, &view, known);
     let t0_ns = record.manifest.trials.iter().find(|t| t.id == facts.trial).and_then(|t| t.t0_ns);
     // No trial has more of the incidents that are described.

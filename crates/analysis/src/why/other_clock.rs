@@ -152,6 +152,18 @@ impl Pong {
         }
     }
 
+    /// The same, unless both ends have different clocks and the guest of this end was paused, so that its clock can have stood still: no
+    /// two clocks with a constant drift describe the trial then, also if its messages permit some.
+    pub fn unless_stopped(self, end: Option<&str>) -> Pong {
+        match (self, end) {
+            (Pong::SameClock, _) => Pong::SameClock,
+            (_, Some(end)) => Pong::NotFollowed(format!(
+                "the guest of the {end} was paused, and its clock may have stood still meanwhile"
+            )),
+            (pong, _) => pong,
+        }
+    }
+
     /// True if the times of the pong are known, exactly or within bounds.
     pub fn is_followed(&self) -> bool {
         !matches!(self, Pong::NotFollowed(_))

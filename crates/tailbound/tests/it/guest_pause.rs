@@ -126,6 +126,58 @@ fn a_pause_is_the_cause_of_its_late_messages() {
     assert!(((end - begin) * 7..=(end - begin) * 13).contains(&(ns * 10)), "{ns} of {} ns: {incident:#}", end - begin);
 }
 
+/// Runs a trial with both ends in guests, and pauses the guest of an end for 300 ms. Returns the trial of the manifest, and the worst
+/// incident.
+fn paused_between_two_guests(end: &str) -> (Value, Value) {
+    let guests = Guests::new();
+    let child =
+        guests.measuring(&study("duration: 4 s, timeout: 5 s", "", "driver: udp\npath: bridge\nattribution: machine"));
+    let mut monitor = Monitor::of(&guests, end);
+    guests.bench.wait_for_event("measuring begins", 1);
+    std::thread::sleep(Duration::from_millis(1500));
+    monitor.pause();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(6), "{}", guests.bench.stderr());
+    let report = guests.bench.report();
+    let worst = report["conditions"][0]["incidents"].as_array().unwrap().iter().max_by_key(|i| i["excess_ns"].as_i64());
+    (guests.bench.manifest()["trials"][0].clone(), worst.expect("an incident").clone())
+}
+
+/// Entries of the ledger of an incident that name the hypervisor of a guest.
+fn of_hypervisor(incident: &Value) -> Vec<&Value> {
+    let names = |entry: &&Value| entry["by"]["name"].as_str().is_some_and(|name| name.starts_with("the hypervisor"));
+    incident["ledger"].as_array().into_iter().flatten().filter(names).collect()
+}
+
+/// Test with both ends in guests: the pause is known by the clock of the host, and is converted to the clock of the ping.
+#[test]
+fn a_pause_is_the_cause_of_its_late_messages_between_two_guests() {
+    let (trial, incident) = paused_between_two_guests("pong");
+    let paused = trial["guests"].as_array().unwrap().iter().find(|guest| guest["guest"] == "pong").expect("the guest");
+    let paused_ns = paused["paused_ns"].as_i64().unwrap();
+    let not_followed = "the guest of the pong was paused, and its clock may have stood still meanwhile";
+    assert!(paused_ns >= 300_000_000, "{paused}");
+    assert_eq!(incident["other_clock"]["not_followed"], not_followed, "{incident:#}");
+    assert!(incident["host_clock_width_ns"].as_i64().is_some_and(|ns| ns > 0), "{incident:#}");
+    let entries = of_hypervisor(&incident);
+    assert!(entries.iter().all(|e| e["cause"] == "stopped" && e["evidence"] == "inferred"), "{incident:#}");
+    assert!(entries.iter().all(|e| e["by"]["name"] == "the hypervisor of guest pong"), "{incident:#}");
+    let ns: i64 = entries.iter().map(|entry| entry["ns_low"].as_i64().unwrap()).sum();
+    // Limit: as for all planted faults.
+    assert!((paused_ns * 7..=paused_ns * 13).contains(&(ns * 10)), "{ns} of {paused_ns} ns: {incident:#}");
+}
+
+/// Test with both ends in guests: while the guest of the ping is paused, its clock stands still, so that no message is late by this
+/// clock. What the host recorded cannot be converted to such a clock, and nothing is said of it.
+#[test]
+fn a_pause_of_the_guest_of_the_ping_is_no_cause_and_its_clock_is_not_used() {
+    let (trial, incident) = paused_between_two_guests("ping");
+    let paused = trial["guests"].as_array().unwrap().iter().find(|guest| guest["guest"] == "ping").expect("the guest");
+    assert!(paused["paused_ns"].as_i64().unwrap() >= 300_000_000, "{paused}");
+    assert!(of_hypervisor(&incident).is_empty() && incident["host_clock_width_ns"].is_null(), "{incident:#}");
+    let not_followed = "the guest of the ping was paused, and its clock may have stood still meanwhile";
+    assert_eq!(incident["other_clock"]["not_followed"], not_followed, "{incident:#}");
+}
+
 /// Test of a guest that stays paused: the trial ends, and the error names the pause.
 #[test]
 fn a_guest_that_stays_paused_is_reported_as_paused() {
