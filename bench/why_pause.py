@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -31,8 +32,15 @@ path: bridge
 attribution: machine
 quiet: off
 ends:
-  ping: {{ place: netns }}
-  pong: {{ place: {{ vm: {{ kernel: {{ package: {kernel} }}, accelerator: emulated, vcpus: 1 }} }} }}
+  ping: {{ place: netns, cpus: "0" }}
+  pong:
+    place:
+      vm:
+        kernel: {{ package: {kernel} }}
+        accelerator: emulated
+        vcpus: 1
+        vcpu_threads: [{{ policy: fifo, priority: 1, cpus: "1" }}]
+        emulator: {{ policy: fifo, priority: 2, cpus: "0" }}
 """
 PAUSE_S = 0.4
 # Share of the stops that must be named right, as for each kind of bench/why.py.
@@ -50,12 +58,17 @@ class Monitor:
         self.say("qmp_capabilities")
 
     def say(self, word):
+        """Returns the time of each event that QEMU reports before it answers, monotonic ns, by its name."""
         self.lines.write(json.dumps({"execute": word}) + "\n")
         self.lines.flush()
-        # Events may arrive before the answer.
+        ahead, events = time.time_ns() - time.monotonic_ns(), {}
         while "return" not in (answer := json.loads(self.lines.readline())):
             if "error" in answer:
                 raise RuntimeError(f"QEMU: {answer['error']}")
+            if "event" in answer:
+                at = answer["timestamp"]
+                events[answer["event"]] = (at["seconds"] * 1_000_000 + at["microseconds"]) * 1_000 - ahead
+        return events
 
 
 def planned(draw, count):
@@ -65,10 +78,16 @@ def planned(draw, count):
 
 def plant(item, monitor):
     stop, go = ("stop", "cont") if item.kind == "guest_stopped" else ("query-status", "query-status")
-    begin = time.monotonic_ns()
-    monitor.say(stop)
+    asked = time.monotonic_ns()
+    events = monitor.say(stop)
+    answered = time.monotonic_ns()
     time.sleep(item.size_ns / 1e9)
     monitor.say(go)
+    # QEMU carries out the command when its main thread has a CPU and the lock: until then, the guest runs. Its event comes when all
+    # virtual CPUs have stopped. They run again when the other command is answered.
+    begin = events["STOP"] if item.kind == "guest_stopped" else asked
+    if not asked <= begin <= answered:
+        raise RuntimeError("the wall clock was set while a guest was stopped: repeat the run")
     return Planted(item, 0, begin, time.monotonic_ns(), KINDS[item.kind].program)
 
 
@@ -107,10 +126,13 @@ def main():
     p.add_argument("--stops", type=int, default=12)
     p.add_argument("--rate", type=int, default=200, help="messages per second")
     p.add_argument("--out", type=Path, help="file for the result as JSON")
+    p.add_argument("--keep", type=Path, help="directory for the record and its events; it must be empty or absent")
     given = p.parse_args()
     items = planned(random.Random(f"pause {given.seed}"), given.stops)
     with tempfile.TemporaryDirectory(prefix="why-") as folder:
         judged, fact = judge_run(run(given, items, Path(folder)))
+        if given.keep:
+            shutil.copytree(Path(folder) / "record", given.keep, dirs_exist_ok=True)
     print(f"seed {given.seed}: {fact['right']} of {fact['faults']} named right" + (f"; {fact['notes']}" if fact["notes"] else ""))
     print(matrix.markdown(matrix.summary(judged)))
     for fault, verdict in judged:

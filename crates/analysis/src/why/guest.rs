@@ -28,6 +28,8 @@ pub(crate) struct Guest {
     pub vcpus: BTreeMap<u32, i32>,
     /// Whether the guest has one vCPU only.
     pub has_one_vcpu: bool,
+    /// Whether `vcpus` has all virtual CPUs of the guest.
+    pub has_all_vcpus: bool,
     /// Ids of the threads that carry packets.
     pub others: Vec<i32>,
     /// Ids of the threads that run the timers of emulated virtual CPUs.
@@ -160,8 +162,8 @@ impl Guest {
             |thread: &GuestThread| thread.cpus.parse().is_ok_and(|cpus: CpuList| cpus.0.is_subset(&recorded.0));
         let done = manifest.trials.iter().find(|t| t.id == trial)?;
         let seen = done.guests.iter().find(|guest| guest.guest == name).filter(|guest| !guest.threads.is_empty())?;
-        let has_one_vcpu = seen.threads.iter().filter(|thread| thread.vcpu.is_some()).count() == 1;
-        let mut guest = Guest { ends: vec![end], name: name.to_owned(), has_one_vcpu, ..Guest::default() };
+        let vcpus = seen.threads.iter().filter(|thread| thread.vcpu.is_some()).count();
+        let mut guest = Guest { ends: vec![end], name: name.to_owned(), has_one_vcpu: vcpus == 1, ..Guest::default() };
         // A pause of the ping's guest is no cause: the clock of the ping can have stood still meanwhile.
         if machine != Machine::Pong {
             guest.pauses.clone_from(&seen.pauses);
@@ -180,6 +182,7 @@ impl Guest {
             }
             guest.names.insert(tid, format!("{} of guest {name}", thread.name));
         }
+        guest.has_all_vcpus = guest.vcpus.len() == vcpus;
         Some(guest)
     }
 
@@ -219,7 +222,7 @@ impl Guest {
     /// The times within a piece in which threads of the host kept the guest from working, in their order. They do not
     /// overlap.
     pub fn kept(&self, piece: &Piece, timeline: &Timeline) -> Vec<Kept> {
-        let paused = self.paused(piece);
+        let paused = self.paused(piece, timeline);
         let mut found = Vec::new();
         for (thread, evidence) in self.threads_for(piece, timeline) {
             let one = |(from_ns, to_ns, idle)| Kept { from_ns, to_ns, thread, idle, evidence };
@@ -235,7 +238,7 @@ impl Guest {
     }
 
     /// The parts of a piece in which the hypervisor had paused the guest: it has neither run a thread nor carried a packet then.
-    fn paused(&self, piece: &Piece) -> Vec<Kept> {
+    fn paused(&self, piece: &Piece, timeline: &Timeline) -> Vec<Kept> {
         let evidence = match piece.what {
             _ if self.is_of(piece.end) => Evidence::Seen,
             // A message that no thread of an end had can have waited for the guest.
@@ -245,14 +248,26 @@ impl Guest {
             _ => return Vec::new(),
         };
         let Some(thread) = self.first_thread() else { return Vec::new() };
-        let one = |(from_ns, to_ns): &(i64, i64)| Kept {
-            from_ns: piece.from_ns.max(*from_ns),
-            to_ns: piece.to_ns.min(*to_ns),
-            thread,
-            idle: Idle::Stopped,
-            evidence,
+        let one = |pause: &(i64, i64)| {
+            let (from_ns, to_ns) = self.stood_still(*pause, timeline);
+            let (from_ns, to_ns) = (piece.from_ns.max(from_ns), piece.to_ns.min(to_ns));
+            Kept { from_ns, to_ns, thread, idle: Idle::Stopped, evidence }
         };
         in_turn(self.pauses.iter().map(one).filter(|kept| kept.from_ns < kept.to_ns).collect())
+    }
+
+    /// The time for which no virtual CPU ran because of a pause. QEMU reports a pause only when the thread of each virtual CPU has
+    /// answered that it stops, after which the thread sleeps, and reports the end of the pause before it wakes these threads (QEMU:
+    /// `do_vm_stop`, `pause_all_vcpus` and `vm_prepare_start` in system/cpus.c). So the sleeps of all of them at both times belong to
+    /// the pause. If these sleeps are not recorded, the pause is as reported.
+    fn stood_still(&self, (begin_ns, end_ns): (i64, i64), timeline: &Timeline) -> (i64, i64) {
+        let sleeps = |at_ns| -> Option<Vec<(i64, i64)>> {
+            let vcpus = self.vcpus.values().filter(|_| self.has_all_vcpus);
+            vcpus.map(|thread| timeline.sleep_at(*thread, at_ns)).collect()
+        };
+        let from_ns = sleeps(begin_ns).and_then(|all| all.iter().map(|(from, _)| *from).max());
+        let to_ns = sleeps(end_ns).and_then(|all| all.iter().map(|(_, to)| *to).min());
+        (from_ns.unwrap_or(begin_ns), to_ns.unwrap_or(end_ns))
     }
 
     /// The threads without which the guest cannot do what it does in a piece, and how that is known.
@@ -400,6 +415,43 @@ mod tests {
             assert!((299_920_000..=300_080_000).contains(&(end - begin)), "{}", end - begin);
         }
         assert_eq!(on_host.with_pauses(None), on_host);
+    }
+
+    /// Test: the vCPU sleeps from 100 on, is kicked at 310 while the guest is paused, and is woken at 560 because the pause has ended.
+    #[test]
+    fn a_pause_lasts_as_long_as_no_vcpu_ran_because_of_it() {
+        let switch = |at_ns, out, into, state| SwitchEvent {
+            at_ns,
+            cpu: 1,
+            what: SwitchKind::Switch { out, into, preempted: false, state, limit: None },
+        };
+        let wake = |at_ns| SwitchEvent {
+            at_ns,
+            cpu: 0,
+            what: SwitchKind::Wake { thread: VCPU, by: MAIN, interrupt: false, packet: false, limit: None },
+        };
+        let asleep = Some(SleepState::Interruptible);
+        let events = vec![
+            switch(50, 0, VCPU, None),
+            switch(100, VCPU, 0, asleep),
+            wake(310),
+            switch(320, 0, VCPU, None),
+            switch(330, VCPU, 0, asleep),
+            wake(560),
+            switch(580, 0, VCPU, None),
+        ];
+        let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
+        let seen = Switches { ends: vec!["ping".into()], scope, wakes: true, events, ..Switches::default() };
+        let timeline = |gaps| Timeline::of(&[Switches { gaps, ..seen.clone() }], (0, 1_000));
+        let one = Guest { has_all_vcpus: true, ..guest(&[(0, VCPU)]) };
+        assert_eq!(one.stood_still((200, 500), &timeline(vec![])), (100, 560));
+        // The thread was kicked at the begin, and runs at the end.
+        assert_eq!(one.stood_still((315, 325), &timeline(vec![])), (315, 325));
+        // Not all is recorded.
+        assert_eq!(one.stood_still((200, 500), &timeline(vec![(540, 550)])), (100, 500));
+        let other = Guest { has_all_vcpus: true, ..guest(&[(0, VCPU), (1, 32)]) };
+        assert_eq!(other.stood_still((200, 500), &timeline(vec![])), (200, 500));
+        assert_eq!(guest(&[(0, VCPU)]).stood_still((200, 500), &timeline(vec![])), (200, 500));
     }
 
     #[test]

@@ -380,6 +380,16 @@ impl Timeline {
         spans.filter(|(from, to)| from < to).collect()
     }
 
+    /// The sleep of `thread` at the time `at`: its begin, and the time at which the thread was woken; `None` if the thread does not
+    /// sleep then, or if its wake-up or a part of this time was not recorded.
+    pub fn sleep_at(&self, thread: i32, at: i64) -> Option<(i64, i64)> {
+        let (left, State::Asleep(_)) = self.before(thread, at + 1)? else { return None };
+        let events = self.threads.get(&thread)?;
+        let (came, _) = events.get(events.partition_point(|(t, _)| *t <= at))?;
+        let woken = self.woken(thread, left, *came)?.at_ns;
+        (at < woken && self.covers(left.max(self.begin_ns), woken)).then_some((left, woken))
+    }
+
     /// The time since which none of `threads` has run, seen from the time `at`; `None` if one of them runs, or if no
     /// run of them was recorded.
     pub fn idle_since(&self, threads: impl Iterator<Item = i32>, at: i64) -> Option<i64> {

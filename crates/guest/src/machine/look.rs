@@ -30,6 +30,10 @@ pub(super) const COUNTS: [&str; 18] = [
 const STOP: &str = "STOP";
 const RESUME: &str = "RESUME";
 
+/// If the wall clock and the monotonic clock are further apart than this at one reading compared with another one, ns, the wall clock
+/// was set: a reading takes a fraction of this time.
+const MOST_APART_NS: i64 = 20_000;
+
 /// State and statistics of a virtual machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
@@ -82,8 +86,8 @@ impl Look {
     /// Times of the wall clock on the monotonic clock; empty if the wall clock was set since the reading `earlier`.
     fn on_monotonic(&self, earlier: &Look, times_ns: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
         let ahead_ns = self.at_ns - self.monotonic_ns;
-        // NTP slews both clocks alike. The two times of a reading are apart if the thread is preempted between them.
-        let was_set = (ahead_ns - (earlier.at_ns - earlier.monotonic_ns)).abs() > 1_000_000;
+        // NTP slews both clocks alike.
+        let was_set = (ahead_ns - (earlier.at_ns - earlier.monotonic_ns)).abs() > MOST_APART_NS;
         let converted = times_ns.into_iter().filter(|_| !was_set);
         converted.map(|(begin, end)| (begin - ahead_ns, end - ahead_ns)).collect()
     }
@@ -153,12 +157,10 @@ mod tests {
         assert_eq!(pauses(true, false, &[(200, "STOP")]), (vec![(160, 860)], true, vec![]));
         assert_eq!(pauses(false, true, &[(150, "RESUME")]), (vec![(60, 110)], false, vec![]));
         assert_eq!(pauses(false, false, &[]), (vec![(60, 860)], true, vec![]));
-        // The wall clock was set by 2 ms in ten minutes: when the pause was is not known.
+        // The wall clock was set by 30 us in ten minutes: when the pause was is not known.
         let at_ns = 600_000_000_000;
-        let later = Look {
-            monotonic_ns: at_ns - 40 - 2_000_000,
-            ..look(vec![], true, at_ns, &[(200, "STOP"), (500, "RESUME")])
-        };
+        let later =
+            Look { monotonic_ns: at_ns - 40 - 30_000, ..look(vec![], true, at_ns, &[(200, "STOP"), (500, "RESUME")]) };
         let seen = later.since(&look(vec![], true, 100, &[]), "pong");
         assert_eq!((seen.paused_ns, seen.pauses), (300, vec![]));
     }

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tailbound_host::{monotonic_ns, realtime_ns};
+use tailbound_host::read_offset;
 
 /// Longest time to wait for QEMU's answer to a QMP command.
 const ANSWERS: Duration = Duration::from_secs(10);
@@ -130,7 +130,8 @@ impl Monitor {
         };
         // QEMU sends events that happened before the answer ahead of the answer.
         let runs = self.execute::<Status>("query-status", json!({}))?.running;
-        let (at_ns, monotonic_ns) = (realtime_ns(), monotonic_ns());
+        let clocks = read_offset();
+        let (at_ns, monotonic_ns) = (clocks.at_ns + clocks.offset_ns, clocks.at_ns);
         let events = self.events.drain(..).filter_map(|event| time_and_name(&event)).collect();
         Ok(Look { vcpus, runs, at_ns, monotonic_ns, events })
     }
