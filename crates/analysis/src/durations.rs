@@ -1,7 +1,7 @@
 //! Mean, quantiles and maximum of many durations.
 
 use crate::coarse_buckets::coarse;
-use tailbound_stats::Histogram;
+use tailbound_stats::{Bucket, Histogram};
 
 /// Durations in ns that are not kept one by one.
 #[derive(Debug, Default)]
@@ -35,8 +35,16 @@ impl Durations {
 
     /// The duration that this share of them does not exceed, ns: rounded up to a bucket of the histogram, and at most the longest.
     pub fn at(&self, share: f64) -> i64 {
+        self.bucket(share).map_or(self.max_ns, |bucket| bucket.high.min(self.max_ns))
+    }
+
+    /// As [`Durations::at`], but rounded down to a bucket of the histogram.
+    pub fn at_least(&self, share: f64) -> i64 {
+        self.bucket(share).map_or(0, |bucket| bucket.low)
+    }
+
+    fn bucket(&self, share: f64) -> Option<Bucket> {
         let rank = ((self.count() as f64 * share).ceil() as u64).max(1);
-        let bucket = self.histogram.bucket_of_rank(rank);
-        bucket.map_or(self.max_ns, |ranked| ranked.bucket.high.min(self.max_ns))
+        self.histogram.bucket_of_rank(rank).map(|ranked| ranked.bucket)
     }
 }

@@ -68,7 +68,7 @@ pub use report::*;
 pub use side_by_side::{SameFigure, SideBySide};
 pub use slot_columns::{Course, Range};
 pub use spread::{Difference, SPREAD_STATISTICS};
-pub use stages::{StagePart, StageReport, StageWord};
+pub use stages::{StagePart, StageReport, StageWord, WireRange};
 pub use status::{FormatVersion, ReportStatus};
 pub use tail_estimate::TailReport;
 pub use tools::{ToolFigureReport, ToolReport};

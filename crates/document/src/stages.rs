@@ -20,10 +20,23 @@ pub struct StageReport {
     /// Number of these messages without a stamp of the network card; absent if the card stamped none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_card: Option<u64>,
-    /// Number of these messages without a receive timestamp of the kernel; absent if the ends have different clocks, so that the
-    /// parts end where the message leaves.
+    /// Number of these messages without a stamp of the receiver's network card; absent if it stamped none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_card_rx: Option<u64>,
+    /// Number of these messages without a receive timestamp of the kernel. Documents of earlier releases do not have it if the ends have
+    /// different clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_received: Option<u64>,
+    /// Whether the ends have different clocks, so that the time from the sender to the first stamp of the receiver is no part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clocks_differ: bool,
+    /// Time from the stamp with which a message left its sender to the receiver's network card, between two clocks; absent if the ends
+    /// have one clock, or the receiver's card stamped none of these messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire_range: Option<WireRange>,
+    /// Number of messages with the stamps for a range of the wire, but without one: a clock changed, or its bounds are not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_wire: u64,
     /// Number of stamps that the kernel gave in vain: their frame did not show to which message they belong, there were too many,
     /// or their time could not be converted.
     pub unused: u64,
@@ -33,6 +46,30 @@ pub struct StageReport {
     /// Largest error of a stamp of the network card, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card_width_ns: Option<i64>,
+    /// Largest error of a stamp of the receiver's network card, ns; absent if it stamped none of these messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_card_width_ns: Option<i64>,
+}
+
+/// Time on the wire between two clocks: every message has a smallest and a largest possible time, which the times of all messages prove.
+/// The errors of the stamps are included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WireRange {
+    /// Figures of the smallest possible times, rounded down.
+    pub low: StagePart,
+    /// Figures of the largest possible times, rounded up.
+    pub high: StagePart,
+}
+
+impl From<[StagePart; 2]> for WireRange {
+    fn from([low, high]: [StagePart; 2]) -> WireRange {
+        WireRange { low, high }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One part of the latency, over all messages whose stamps divide it in this way.
@@ -54,6 +91,10 @@ pub struct StagePart {
     /// rising order; both bounds belong to the bucket.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(i64, i64, u64)>,
+    /// Largest error of each of these times, ns: the errors of the stamps at both ends of the part. Absent if the part begins or ends at
+    /// a time that a gate or a launch time decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_ns: Option<i64>,
 }
 
 /// A stage of a message on its way. The chapter "How the numbers are made" has the definitions.

@@ -17,21 +17,16 @@ impl Record {
         }
         let mut file = open_stages(&path)?;
         let mut rows: Vec<StageRow> = Vec::new();
-        let (mut seq, mut columns) = (Vec::new(), [(); 3].map(|()| Vec::new()));
+        let (mut seq, mut columns) = (Vec::new(), [(); 4].map(|()| Vec::new()));
         while file.next_batch()? > 0 {
             file.sequence(&mut seq)?;
             for (name, column) in crate::segment::STAGE_NUMBERS.into_iter().zip(&mut columns) {
                 file.numbers(name, column)?;
             }
-            let [queued, sent, card] = &columns;
-            rows.extend(seq.iter().zip(queued.iter().zip(sent.iter().zip(card))).map(
-                |(seq, (queued_ns, (sent_ns, card_ns)))| StageRow {
-                    seq: *seq,
-                    queued_ns: *queued_ns,
-                    sent_ns: *sent_ns,
-                    card_ns: *card_ns,
-                },
-            ));
+            rows.extend(seq.iter().enumerate().map(|(at, seq)| {
+                let [queued_ns, sent_ns, card_ns, card_rx_ns] = columns.each_ref().map(|column| column[at]);
+                StageRow { seq: *seq, queued_ns, sent_ns, card_ns, card_rx_ns }
+            }));
         }
         Ok(rows)
     }
@@ -93,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_message_left_when_its_stamp_says_and_never_after_its_receipt() {
-        let row = |seq, queued_ns, sent_ns, card_ns| StageRow { seq, queued_ns, sent_ns, card_ns };
+        let row = |seq, queued_ns, sent_ns, card_ns| StageRow { seq, queued_ns, sent_ns, card_ns, card_rx_ns: NO_TIME };
         let rows = vec![row(3, 110, 150, NO_TIME), row(5, 105, 150, 170), row(6, NO_TIME, NO_TIME, NO_TIME)];
         let departures = Departures { rows, width_ns: 10 };
         let of = |seq, by_card| {

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use tailbound_driver::{Driver, Kind, Kv, ReceiveMode, Session};
 use tailbound_model::{EchoCell, OnOverrun, SenderCell};
 use tailbound_run::hot::*;
@@ -88,7 +87,7 @@ fn child(plant: Plant) {
         cells: Ring::whole(echo),
         header: Box::leak(Box::default()),
     });
-    let receiver = Arc::new(Receiver { sink: pong, mailbox: None, stop: AtomicBool::new(false) });
+    let receiver = Arc::new(Receiver::new(pong));
     pong_door.open(&receiver);
     pong_session.create(Kind::Reader(ReceiveMode::Listener), "tailbound_ping_t", 64, &qos, 1).unwrap();
 
@@ -107,7 +106,7 @@ fn child(plant: Plant) {
         (SLOTS as u64, 0),
         100_000_000,
     ));
-    let receiver = Arc::new(Receiver { sink: ping.clone(), mailbox: None, stop: AtomicBool::new(false) });
+    let receiver = Arc::new(Receiver::new(ping.clone()));
     ping_door.open(&receiver);
     session.create(Kind::Reader(ReceiveMode::Listener), "tailbound_pong_t", 64, &qos, 1).unwrap();
 
@@ -137,7 +136,7 @@ fn executor_child(plant: Plant) {
     let echo: &'static [EchoCell] = Vec::leak((0..SLOTS + 64).map(|_| EchoCell::default()).collect());
     let writer = create(Kind::Writer, "tailbound_pong_t");
     let pong = Pong { clock: Machine, writer, cells: Ring::whole(echo), header: Box::leak(Box::default()) };
-    let pong = Receiver { sink: Arc::new(pong), mailbox: None, stop: AtomicBool::new(false) };
+    let pong = Receiver::new(Arc::new(pong));
     let cells: &'static [SenderCell] = Vec::leak((0..SLOTS).map(|_| SenderCell::default()).collect());
     let ping = Arc::new(Ping::new(
         Machine,
@@ -150,7 +149,7 @@ fn executor_child(plant: Plant) {
         (SLOTS as u64, 0),
         100_000_000,
     ));
-    let receiver = Receiver { sink: ping.clone(), mailbox: None, stop: AtomicBool::new(false) };
+    let receiver = Receiver::new(ping.clone());
     let readers = [create(reader, "tailbound_pong_t"), create(reader, "tailbound_ping_t")];
     let mut executor = Executor::new(Machine, vec![(readers[0], &receiver), (readers[1], &pong)]);
 
@@ -187,7 +186,7 @@ fn flow_child(plant: Plant, period_ns: Option<i64>) {
         part: 0.into(),
     });
     subscriber.begin();
-    let receiver = Arc::new(Receiver { sink: subscriber.clone(), mailbox: None, stop: AtomicBool::new(false) });
+    let receiver = Arc::new(Receiver::new(subscriber.clone()));
     door.open(&receiver);
     session.create(Kind::Reader(ReceiveMode::Listener), "tailbound_ping_t", 64, &Kv::new(), 1).unwrap();
 
@@ -212,7 +211,7 @@ fn flow_child(plant: Plant, period_ns: Option<i64>) {
         answered: 0.into(),
         highest: 0.into(),
     });
-    let receiver = Arc::new(Receiver { sink: publisher.clone(), mailbox: None, stop: AtomicBool::new(false) });
+    let receiver = Arc::new(Receiver::new(publisher.clone()));
     door.open(&receiver);
     session.create(Kind::Reader(ReceiveMode::Listener), "tailbound_pong_t", 64, &Kv::new(), 1).unwrap();
 

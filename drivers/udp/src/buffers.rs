@@ -2,6 +2,7 @@
 
 use tailbound_abi::tb_view;
 
+use crate::net::ReceiveStamps;
 use crate::wire::{CONTROL, HEADER};
 
 /// Largest memory for a reader's buffers in bytes. A reader has at least [`FEWEST`] buffers, even if they do not fit.
@@ -97,9 +98,10 @@ impl Places {
     /// Adds the buffer `place`, which [`Places::vacant`] has just returned, to the ready samples, with the members of its
     /// view that differ between samples.
     #[inline]
-    pub fn fill(&mut self, place: u8, seq: u64, payload: (*const u8, usize), writer: u64, kernel_rx_ns: i64) {
+    pub fn fill(&mut self, place: u8, seq: u64, payload: (*const u8, usize), writer: u64, stamps: ReceiveStamps) {
         let Some(view) = self.views.get_mut(usize::from(place)) else { return };
-        (view.seq, view.writer, view.kernel_rx_ns) = (seq, writer, kernel_rx_ns);
+        (view.seq, view.writer) = (seq, writer);
+        (view.kernel_rx_ns, view.hw_rx_ns) = (stamps.kernel_ns, stamps.card_ns);
         (view.data, view.len) = (payload.0, payload.1 as u64);
         self.vacant -= 1;
         self.ready[self.filled % MOST] = place;
@@ -119,9 +121,10 @@ mod tests {
         for seq in 0..10 * MOST as u64 {
             let (place, slot) = places.vacant().unwrap();
             let data = slot.as_ptr();
-            places.fill(place, seq, (data, 8), 7, 9);
+            places.fill(place, seq, (data, 8), 7, ReceiveStamps { kernel_ns: 9, card_ns: 11 });
             let view = *places.next().unwrap();
-            assert_eq!((view.seq, view.data, view.len, view.writer, view.kernel_rx_ns), (seq, data, 8, 7, 9));
+            assert_eq!((view.seq, view.data, view.len, view.writer), (seq, data, 8, 7));
+            assert_eq!((view.kernel_rx_ns, view.hw_rx_ns), (9, 11));
             assert!(!places.has_sample());
             taken.push(view);
             if taken.len() == MOST {
@@ -143,7 +146,7 @@ mod tests {
             for seq in 0..3 {
                 let (place, slot) = places.vacant().unwrap();
                 let data = slot.as_ptr();
-                places.fill(place, round * 3 + seq, (data, 1), 0, 0);
+                places.fill(place, round * 3 + seq, (data, 1), 0, ReceiveStamps::default());
             }
             for seq in 0..3 {
                 let view = *places.next().unwrap();

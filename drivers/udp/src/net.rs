@@ -211,10 +211,7 @@ fn about(message: &libc::msghdr) -> About {
     match error.ee_origin {
         SO_EE_ORIGIN_TXTIME => About::Launch(i64::from(error.ee_data) << 32 | i64::from(error.ee_info), error.ee_code),
         SO_EE_ORIGIN_TIMESTAMPING => {
-            let is_stamp = |level, kind| (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
-            // SAFETY: control messages of this kind contain three times: by the kernel, none, and by the card.
-            let times = unsafe { control::<[libc::timespec; 3]>(message, is_stamp) };
-            let [software, _, hardware] = times.map_or([0; 3], |times| times.map(|time| nanoseconds(&time)));
+            let [software, hardware] = both_timestamps(message);
             match error.ee_info {
                 SCM_TSTAMP_SCHED => About::Stamp(Stage::Queued, software),
                 _ if hardware != 0 => About::Stamp(Stage::Wire, hardware),
@@ -398,13 +395,38 @@ pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, from: &mut Address) -> 
     check(len as isize)
 }
 
-/// Receives one datagram as [`receive`] does. Also returns the receive timestamp of the kernel in ns of
-/// `CLOCK_REALTIME`, or 0 if there is none.
+/// Receive timestamps of one datagram, ns; 0 = there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiveStamps {
+    /// Time of CLOCK_REALTIME at which the kernel had the datagram.
+    pub kernel_ns: i64,
+    /// Time of the clock of the network card at which the card had the datagram.
+    pub card_ns: i64,
+}
+
+/// Receives one datagram as [`receive`] does. Also returns its receive timestamps, of the network card only if `by_card` is set.
 #[inline(never)]
-pub fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int, from: &mut Address) -> Result<(usize, i64)> {
-    let mut stamp = 0;
-    let len = receive_with(fd, into, flags, from, |message| stamp = timestamp(message))?;
-    Ok((len, stamp))
+pub fn receive_stamped(
+    fd: RawFd,
+    into: &mut [u8],
+    flags: c_int,
+    (from, by_card): (&mut Address, bool),
+) -> Result<(usize, ReceiveStamps)> {
+    let mut stamps = ReceiveStamps::default();
+    let len = receive_with(fd, into, flags, from, |message| {
+        stamps = ReceiveStamps {
+            kernel_ns: timestamp(message),
+            card_ns: if by_card { both_timestamps(message)[1] } else { 0 },
+        };
+    })?;
+    Ok((len, stamps))
+}
+
+/// Asks for the times at which the network card received the datagrams of a socket. Whether the card stamps received frames is a
+/// setting of the card.
+pub fn receive_stamps_of_card(fd: RawFd) -> Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
+    set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as c_int)
 }
 
 /// Receives one datagram as [`receive`] does; `look` gets its control messages.
@@ -439,6 +461,14 @@ fn timestamp(message: &libc::msghdr) -> i64 {
     // SAFETY: control messages of this kind contain a timespec.
     let stamp = unsafe { control::<libc::timespec>(message, is_stamp) };
     stamp.map_or(0, |time| nanoseconds(&time))
+}
+
+/// The timestamps of the kernel and of the network card in a control message of SO_TIMESTAMPING, ns; 0 = there is none.
+fn both_timestamps(message: &libc::msghdr) -> [i64; 2] {
+    let is_stamp = |level, kind| (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
+    // SAFETY: control messages of this kind contain three times: by the kernel, none, and by the card.
+    let times = unsafe { control::<[libc::timespec; 3]>(message, is_stamp) };
+    times.map_or([0; 2], |[kernel, _, card]| [kernel, card].map(|time| nanoseconds(&time)))
 }
 
 fn nanoseconds(time: &libc::timespec) -> i64 {
@@ -511,4 +541,42 @@ pub fn interface_address(name: &str) -> Option<IpAddr> {
 pub fn interface_index(name: &str) -> u32 {
     // SAFETY: the string lives until the call returns.
     std::ffi::CString::new(name).map_or(0, |name| unsafe { libc::if_nametoindex(name.as_ptr()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds a control message of this kind at this place of a control buffer; returns the place behind it.
+    fn add<T>(control: &mut Ancillary, at: usize, (kind, content): (c_int, T)) -> usize {
+        // SAFETY: the macros compute lengths.
+        let [space, length] =
+            unsafe { [libc::CMSG_SPACE, libc::CMSG_LEN].map(|of| of(size_of::<T>() as u32) as usize) };
+        assert!(at + space <= control.0.len());
+        // SAFETY: the buffer is aligned, and has room for the message behind `at`, a multiple of the alignment.
+        unsafe {
+            let c = control.0.as_mut_ptr().add(at).cast::<libc::cmsghdr>();
+            (*c).cmsg_level = libc::SOL_SOCKET;
+            (*c).cmsg_type = kind;
+            (*c).cmsg_len = length as _;
+            libc::CMSG_DATA(c).cast::<T>().write_unaligned(content);
+        }
+        at + space
+    }
+
+    #[test]
+    fn timestamps_of_kernel_and_card_are_read_from_the_messages_that_the_kernel_adds() {
+        let time = |tv_sec, tv_nsec| libc::timespec { tv_sec, tv_nsec };
+        let mut control = Ancillary([0; 128]);
+        let of_kernel = add(&mut control, 0, (libc::SCM_TIMESTAMPNS, time(7, 5)));
+        let of_both = add(&mut control, of_kernel, (libc::SCM_TIMESTAMPING, [time(0, 0), time(0, 0), time(3, 9)]));
+        // SAFETY: zeros are a valid msghdr.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = of_both as _;
+        assert_eq!((timestamp(&message), both_timestamps(&message)), (7_000_000_005, [0, 3_000_000_009]));
+        // The card has not stamped the datagram.
+        message.msg_controllen = of_kernel as _;
+        assert_eq!((timestamp(&message), both_timestamps(&message)), (7_000_000_005, [0, 0]));
+    }
 }

@@ -23,7 +23,7 @@ pub fn describe() -> &'static CStr {
         let text = json!({
             "name": "udp",
             "versions": {"driver": env!("CARGO_PKG_VERSION")},
-            "capabilities": ["kernel_rx_timestamps", "txtime", "stages"],
+            "capabilities": ["kernel_rx_timestamps", "hw_rx_timestamps", "txtime", "stages"],
             "limits": {"max_payload_bytes": MAX_PAYLOAD},
             "options": [
                 {"key": "domain", "type": "integer", "default": "77",
@@ -38,7 +38,7 @@ pub fn describe() -> &'static CStr {
                 {"key": "rcvbuf", "type": "integer", "unit": "B", "default": "4194304", "help": "Size of the receive buffer (SO_RCVBUF). A value is refused if the kernel grants less; the default is limited by net.core.rmem_max."},
                 {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Size of the send buffer that is requested (SO_SNDBUF)."},
                 {"key": "timestamps", "type": "enum", "default": "off", "values": ["off", "on", "stages", "hardware"],
-                 "help": "Timestamps: `on` = of the kernel for received messages; `stages` = also when sent messages come to the queue discipline, and when the driver of the interface gets them (SO_TIMESTAMPING); `hardware` = also when the network card sends them, on its own clock, if it stamps all frames."},
+                 "help": "Timestamps: `on` = of the kernel for received messages; `stages` = also when sent messages come to the queue discipline, and when the driver of the interface gets them (SO_TIMESTAMPING); `hardware` = also when the network card sends and receives them, on its own clock, if it stamps all frames."},
                 {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255; with data=multicast, 0 is allowed and stays on the host, and the default is 1."},
                 {"key": "priority", "type": "integer", "help": "Priority of the sockets for queueing and VLANs, 0 to 15 (SO_PRIORITY); above 6 needs CAP_NET_ADMIN."},
                 {"key": "launch", "type": "enum", "default": "off", "values": ["off", "strict", "deadline"], "help": "Whether messages have launch times of CLOCK_TAI (SO_TXTIME), which the queue discipline etf of the interface keeps; needs CAP_NET_ADMIN. The study key `stream` sets it."},

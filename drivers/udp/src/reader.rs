@@ -13,7 +13,7 @@ use crate::buffers::Places;
 use crate::endpoint::{Common, lock};
 use crate::error::os;
 use crate::lock::Lock;
-use crate::net::{self, Address};
+use crate::net::{self, Address, ReceiveStamps};
 use crate::options::Options;
 use crate::socket::{bind, prepare};
 use crate::wire::{CONTROL, Control, HEADER, topic_key, word};
@@ -44,6 +44,8 @@ pub struct Reader {
     pub common: Common,
     pub mode: i32,
     pub timestamps: bool,
+    /// Whether the times at which the network card received datagrams are read.
+    card_stamps: bool,
     pub places: Lock<Places>,
     pub received: AtomicU64,
     /// Number of received datagrams that were too short or too long.
@@ -82,10 +84,15 @@ impl Reader {
             net::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
                 .or_else(|e| os("timestamps: SO_TIMESTAMPNS", &e))?;
         }
+        let card_stamps = options.stages == Some(true);
+        if card_stamps {
+            net::receive_stamps_of_card(fd).or_else(|e| os("timestamps=hardware: SO_TIMESTAMPING", &e))?;
+        }
         let reader = Arc::new(Reader {
             common: Common::new(wanted, key, host, socket.into_raw_fd()),
             mode: wanted.mode,
             timestamps: options.timestamps,
+            card_stamps,
             places: Lock::new(Places::new(wanted.max_len)),
             received: AtomicU64::new(0),
             odd: AtomicU64::new(0),
@@ -116,11 +123,11 @@ impl Reader {
         let Some((place, slot)) = places.vacant() else { return Received::Full };
         let mut from = Address::empty();
         let got = if self.timestamps {
-            net::receive_stamped(self.common.fd(), slot, flags, &mut from)
+            net::receive_stamped(self.common.fd(), slot, flags, (&mut from, self.card_stamps))
         } else {
-            net::receive(self.common.fd(), slot, flags, &mut from).map(|len| (len, 0))
+            net::receive(self.common.fd(), slot, flags, &mut from).map(|len| (len, ReceiveStamps::default()))
         };
-        let (len, kernel_rx_ns) = match got {
+        let (len, stamps) = match got {
             Ok(got) => got,
             Err(e) => return without_datagram(&e),
         };
@@ -132,7 +139,7 @@ impl Reader {
             return received;
         }
         let (seq, data) = (word(slot, 0), slot[HEADER..].as_ptr());
-        places.fill(place, seq, (data, payload), from.identity(), kernel_rx_ns);
+        places.fill(place, seq, (data, payload), from.identity(), stamps);
         // Only the thread that holds the lock of `places` writes the count.
         self.received.store(self.received.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Received::Sample

@@ -77,17 +77,22 @@ fn nothing_runs_in_the_background_after_matching() {
 
 #[test]
 fn kernel_time_stamps_lie_between_send_and_receive() {
-    let s = open(&options().with("timestamps", "on"));
-    let (writer, reader) = pair(&s, "stamped");
-    let before = clock_ns(libc::CLOCK_REALTIME);
-    s.send(writer, 1, &[]).unwrap();
-    ready(&s, reader);
-    let after = clock_ns(libc::CLOCK_REALTIME);
-    let mut views = ViewBuf::new(1);
-    s.take(reader, &mut views).unwrap();
-    let stamp = views.iter().next().unwrap().kernel_rx_ns();
-    assert!((before..=after).contains(&stamp), "{before} <= {stamp} <= {after}");
-    s.release(reader, &mut views).unwrap();
+    for timestamps in ["on", "hardware"] {
+        let s = open(&options().with("timestamps", timestamps));
+        let (writer, reader) = pair(&s, "stamped");
+        let before = clock_ns(libc::CLOCK_REALTIME);
+        s.send(writer, 1, &[]).unwrap();
+        ready(&s, reader);
+        let after = clock_ns(libc::CLOCK_REALTIME);
+        let mut views = ViewBuf::new(1);
+        s.take(reader, &mut views).unwrap();
+        let view = views.iter().next().unwrap();
+        let stamp = view.kernel_rx_ns();
+        assert!((before..=after).contains(&stamp), "{before} <= {stamp} <= {after}");
+        // No network card receives what stays on this host.
+        assert_eq!(view.hw_rx_ns(), 0);
+        s.release(reader, &mut views).unwrap();
+    }
 }
 
 #[test]

@@ -19,8 +19,8 @@ pub(super) fn restore(
     if now == before {
         return Ok(Undone::AlreadyGone);
     }
-    // A driver may let the card stamp more received frames than it was asked for.
-    if now.sent != set.sent {
+    // A driver may let the card stamp more received frames than it was asked for. What the run left as it was, it does not watch.
+    if now.sent != set.sent || (now.received != set.received && set.received != before.received) {
         return Ok(Undone::LeftAlone(format!(
             "the card of {interface} stamps other frames now (`{now}`) than this run set (`{set}`): somebody else changed it, so \
              it stays (it was `{before}` before)"

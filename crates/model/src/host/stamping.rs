@@ -21,6 +21,11 @@ impl CardStamping {
     pub fn stamps_sent(&self) -> bool {
         self.sent > 0
     }
+
+    /// These frames, but sent frames if their sender asks for it, and all received frames.
+    pub fn with_all_frames(self) -> CardStamping {
+        CardStamping { sent: if self.stamps_sent() { self.sent } else { 1 }, received: CardStamping::ALL }
+    }
 }
 
 /// Names of the numbers that ethtool(8) uses too.

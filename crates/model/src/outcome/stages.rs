@@ -1,8 +1,10 @@
-//! Stages that messages passed on the host that sent them: when the kernel and the network card had each of them.
+//! Stages that messages passed on one host: when the kernel and the network card had each of them.
 
+use crate::NO_TIME;
 use serde::{Deserialize, Serialize};
 
-/// Times of one sent message. [`NO_TIME`](crate::NO_TIME) = the message has no stamp of this stage.
+/// Times of the messages of one end that have the same sequence number: the message that the end sent, and the message that it received.
+/// [`NO_TIME`] = there is no stamp of this stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageRow {
     /// Sequence number of the message: `stream << 48 | slot counter`.
@@ -13,6 +15,25 @@ pub struct StageRow {
     pub sent_ns: i64,
     /// Time at which the network card sent the message, ns.
     pub card_ns: i64,
+    /// Time at which the network card of this end received the message with this sequence number from the other end, ns.
+    #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
+    pub card_rx_ns: i64,
+}
+
+impl StageRow {
+    /// The row of a message without any stamp.
+    pub fn without_stamps(seq: u64) -> StageRow {
+        StageRow { seq, queued_ns: NO_TIME, sent_ns: NO_TIME, card_ns: NO_TIME, card_rx_ns: NO_TIME }
+    }
+}
+
+fn no_time() -> i64 {
+    NO_TIME
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_no_time(ns: &i64) -> bool {
+    *ns == NO_TIME
 }
 
 /// The stamps of the messages of one end in one trial.
@@ -32,7 +53,8 @@ pub struct StageFact {
     /// Largest error of a stamp of the kernel, converted from CLOCK_REALTIME, ns; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width_ns: Option<i64>,
-    /// Largest error of a stamp of the network card, converted from its own clock, ns; absent if there is none.
+    /// Largest error of a stamp of the network card, of sent and of received messages, converted from its own clock, ns; absent if
+    /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card_width_ns: Option<i64>,
 }

@@ -132,6 +132,11 @@ impl TrialSpec {
         self.drivers().any(|d| d.tool.is_some())
     }
 
+    /// True if network cards are to stamp messages: option `timestamps: hardware` of the driver.
+    pub fn wants_card_stamps(&self) -> bool {
+        self.driver.options.get("timestamps").is_some_and(|stamps| stamps == "hardware")
+    }
+
     /// True if both ends are in one process and share one session of the driver.
     pub fn is_one_session(&self) -> bool {
         self.arrangement.is_some_and(|a| a.processes == 1)

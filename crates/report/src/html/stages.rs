@@ -2,7 +2,7 @@
 
 use crate::escape::prose;
 use crate::html::table::of_cells;
-use crate::tables::stages::{HEADS, all, cells, sentences};
+use crate::tables::stages::{HEADS, all, rows, sentences};
 use tailbound_document::Report;
 
 pub(crate) fn is_there(report: &Report) -> bool {
@@ -14,7 +14,7 @@ pub(crate) fn section(report: &Report) -> String {
         return String::new();
     }
     let of_end = all(report).map(|(condition, stages)| {
-        let table = of_cells(HEADS, stages.parts.iter().map(cells));
+        let table = of_cells(HEADS, rows(stages).into_iter());
         format!("<p class=\"lead\">{}</p>\n{table}", prose(&sentences(condition, stages)))
     });
     format!(

@@ -17,9 +17,9 @@ pub(super) struct CardClocks {
 }
 
 impl CardClocks {
-    /// Opens the clocks of the cards that are to stamp messages, and lets these cards stamp what they send.
+    /// Opens the clocks of the cards that are to stamp messages, and lets these cards stamp what they send and receive.
     pub fn open(order: &Order) -> CardClocks {
-        let wanted = order.spec.driver.options.get("timestamps").is_some_and(|stamps| stamps == "hardware");
+        let wanted = order.spec.wants_card_stamps();
         let mut clocks = CardClocks::default();
         for end in order.ends.iter().filter(|_| wanted) {
             let name = end.role.word();

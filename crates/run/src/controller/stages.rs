@@ -56,6 +56,7 @@ fn convert(rows: &mut [StageRow], [kernel, card]: &[OffsetTrack; 2], fact: &mut 
         converted(&mut row.queued_ns, kernel, width_ns);
         converted(&mut row.sent_ns, kernel, width_ns);
         converted(&mut row.card_ns, card, card_width_ns);
+        converted(&mut row.card_rx_ns, card, card_width_ns);
     }
 }
 
@@ -68,12 +69,13 @@ mod tests {
         let reading = |at_ns, offset_ns, width_ns| ClockOffset { at_ns, offset_ns, width_ns };
         let kernel = vec![reading(0, 1_000_000, 40), reading(1_000_000, 1_000_000, 60)].into();
         let card = vec![reading(0, -5_000_000, 400), reading(1_000_000, -5_000_010, 300)].into();
-        let row = |queued_ns, sent_ns, card_ns| StageRow { seq: 3, queued_ns, sent_ns, card_ns };
-        let mut rows = [row(1_000_500, 1_000_700, -4_999_005), row(1_000_900, 3_000_000, NO_TIME)];
+        let row =
+            |queued_ns, sent_ns, card_ns, card_rx_ns| StageRow { seq: 3, queued_ns, sent_ns, card_ns, card_rx_ns };
+        let mut rows = [row(1_000_500, 1_000_700, -4_999_005, -4_998_005), row(1_000_900, 3_000_000, NO_TIME, NO_TIME)];
         let mut fact = StageFact::default();
         convert(&mut rows, &[kernel, card], &mut fact);
         // The card lost 10 ns in 1 ms, and the stamp is a thousandth of this time after the first reading.
-        assert_eq!(rows, [row(500, 700, 995), row(900, NO_TIME, NO_TIME)]);
+        assert_eq!(rows, [row(500, 700, 995, 1_995), row(900, NO_TIME, NO_TIME, NO_TIME)]);
         assert_eq!((fact.width_ns, fact.card_width_ns, fact.unconverted), (Some(60), Some(410), 1));
     }
 }

@@ -5,6 +5,7 @@
 //! sleep. The test `tests/hot_count.rs` counts allocations and system calls.
 
 mod arrival;
+mod card_receipts;
 mod clock;
 #[cfg(test)]
 mod drained_rings;
@@ -18,6 +19,7 @@ mod port;
 mod receive;
 
 pub use arrival::{Arrival, thread_id};
+pub use card_receipts::CardReceipts;
 pub use clock::{Clock, Machine, Scripted};
 pub use executor::{Asleep, Between, Executor, Serve};
 pub use flow::{CounterStatus, FlowCells, FlowMemory, FlowPace, Publisher, Received, Subscriber};

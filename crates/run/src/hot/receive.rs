@@ -1,7 +1,7 @@
 //! Passes received samples from a driver to an end: in a callback, by a blocking thread or by a spinning thread, with
 //! or without a hand-off to a second thread.
 
-use super::{Arrival, Mailbox, Port, thread_id};
+use super::{Arrival, CardReceipts, Mailbox, Port, thread_id};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr};
 use std::sync::{Arc, Mutex};
@@ -22,11 +22,19 @@ pub struct Receiver<S> {
     pub sink: Arc<S>,
     /// Mailbox for the hand-off to a second thread, if the study asks for a hand-off.
     pub mailbox: Option<Arc<Mailbox>>,
+    /// Memory for the receive times of the network card, if the study asks for them. It is never freed, because a middleware thread may
+    /// still be using it.
+    pub card_receipts: Option<&'static CardReceipts>,
     /// Flag that, once set, ends the loops in which threads receive samples.
     pub stop: AtomicBool,
 }
 
 impl<S: Sink> Receiver<S> {
+    /// Makes a receiver that passes samples directly to an end.
+    pub fn new(sink: Arc<S>) -> Self {
+        Receiver { sink, mailbox: None, card_receipts: None, stop: AtomicBool::new(false) }
+    }
+
     #[inline]
     fn view(&self, view: &View) {
         let received_ns = self.sink.now();
@@ -40,6 +48,9 @@ impl<S: Sink> Receiver<S> {
         match &self.mailbox {
             None => self.sink.process(&arrival),
             Some(mailbox) => mailbox.put(&arrival),
+        }
+        if let Some(receipts) = self.card_receipts {
+            receipts.add(view.seq(), view.hw_rx_ns());
         }
     }
 

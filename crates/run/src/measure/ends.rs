@@ -155,6 +155,11 @@ impl<C: Clock> Ends<C> {
         Some((end.session, end.writer?))
     }
 
+    /// The times at which the network card of an end received messages; `None` = the study does not ask for them.
+    pub fn card_receipts(&self, role: Role) -> Option<&'static CardReceipts> {
+        self.all().map(AnyEnd::open).find(|end| end.role == role)?.card_receipts
+    }
+
     /// Clock of the receiving end, if the driver scripts a clock for that end; `None` = the driver provides no such
     /// clock, or no end of this process receives.
     pub fn far_clock(&self) -> Option<tb_clock> {
@@ -350,6 +355,7 @@ struct Opened {
     session: &'static Session,
     writer: Option<Endpoint>,
     reader: Option<Endpoint>,
+    card_receipts: Option<&'static CardReceipts>,
     opened_ns: i64,
 }
 
@@ -359,8 +365,9 @@ trait AnyEnd {
 
 impl<S: Sink> AnyEnd for End<S> {
     fn open(&self) -> Opened {
-        let End { role, session, writer, reader, opened_ns, .. } = self;
-        Opened { role: *role, session, writer: *writer, reader: *reader, opened_ns: *opened_ns }
+        let End { role, session, writer, reader, receiver, opened_ns, .. } = self;
+        let card_receipts = receiver.card_receipts;
+        Opened { role: *role, session, writer: *writer, reader: *reader, card_receipts, opened_ns: *opened_ns }
     }
 }
 
@@ -412,7 +419,8 @@ impl<C: Clock> Opening<'_, C> {
         let far = far_clock(role, session);
         let sink = sink(&memory, self.clock.of_far_end(far), writer.map(|ep| Port::new(session, ep)));
         let sink = Arc::new(sink);
-        let receiver = Arc::new(Receiver { sink: sink.clone(), mailbox: self.mailbox(), stop: AtomicBool::new(false) });
+        let (mailbox, card_receipts) = (self.mailbox(), self.card_receipts());
+        let receiver = Arc::new(Receiver { mailbox, card_receipts, ..Receiver::new(sink.clone()) });
         door.open(&receiver);
         let kind = Kind::Reader(plan.receive);
         let reader = points.reader.then(|| create(kind, &plan.receive_topic, &plan.reader_qos, 1)).transpose()?;
@@ -445,6 +453,14 @@ impl<C: Clock> Opening<'_, C> {
             HandOff::None => None,
             HandOff::Thread { .. } => Some(Arc::new(Mailbox::new(max))),
         }
+    }
+
+    /// Memory for the times at which the network card receives messages, if the study asks for them.
+    fn card_receipts(&self) -> Option<&'static CardReceipts> {
+        let wanted = self.order.spec.wants_card_stamps() && matches!(self.plan.role, Role::Ping | Role::Pong);
+        // Messages can come twice.
+        let messages = self.order.slots + self.order.slots / 8 + 1024;
+        wanted.then(|| &*Box::leak(Box::new(CardReceipts::new(messages))))
     }
 
     /// Starts the threads of an end that receive and process messages.

@@ -261,7 +261,8 @@ impl Trial<'_> {
         }
         for end in order.ends.iter().map(|end| end.role) {
             if let Some(of_writer) = ends.writer(end) {
-                stages::send(self.connection, end.word(), of_writer, &mut warnings)?;
+                let receipts = ends.card_receipts(end);
+                stages::send(self.connection, end.word(), (of_writer, receipts), &mut warnings)?;
             }
         }
         let done = Done { ends: done, threads: table, warnings, loads, log, ..Done::default() };

@@ -1,7 +1,6 @@
 //! Tests of the single-threaded executor: one thread does all work of every end that the executor serves.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use tailbound_driver::{Driver, Kind, Kv, ReceiveMode, Session, Silent};
 use tailbound_model::{EchoCell, OnOverrun, SenderCell};
@@ -45,7 +44,7 @@ impl Hook for Timer {
 
 fn receiver<S: Sink>(end: S, name: &'static str, seen: &Seen) -> Receiver<Watched<S>> {
     let sink = Arc::new(Watched { end, seen: Arc::clone(seen), name });
-    Receiver { sink, mailbox: None, stop: AtomicBool::new(false) }
+    Receiver::new(sink)
 }
 
 #[test]

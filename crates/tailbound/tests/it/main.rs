@@ -73,6 +73,8 @@ mod inside_guest_clocks;
 #[cfg(feature = "system-tests")]
 mod inside_guest_queues;
 #[cfg(feature = "system-tests")]
+mod inside_guest_receive_stamps;
+#[cfg(feature = "system-tests")]
 mod knob_kinds;
 #[cfg(feature = "system-tests")]
 mod knobs;
