@@ -75,7 +75,7 @@ impl Sink for BarePong {
 }
 
 fn receiver<S: Sink>(sink: Arc<S>) -> Arc<Receiver<S>> {
-    Arc::new(Receiver { sink, mailbox: None, stop: AtomicBool::new(false) })
+    Arc::new(Receiver { sink, mailbox: None, card_receipts: None, stop: AtomicBool::new(false) })
 }
 
 /// Makes the sample memory as the product does: every page exists before the first sample.

@@ -34,7 +34,7 @@ pub(crate) struct Bounded {
     /// What the messages prove.
     pub clocks: SteadyParts,
     /// What the time services of both hosts claim, beside what the messages prove.
-    claimed: Option<Judged>,
+    pub claimed: Option<Judged>,
     /// Largest possible error, in ns, of kernel timestamps at the ping and at the pong end, which are converted from
     /// another clock of the same host.
     pub kernel_ns: [i64; 2],

@@ -477,7 +477,7 @@ mod tests {
             let back = [stamp(by_b(back_ns), 300), stamp(back_ns + WIRE_NS, 500)];
             messages.push((at_ns, there, back));
         }
-        let bounds = Bounded { clocks: search.finish().unwrap(), kernel_ns: [0, 0] };
+        let bounds = Bounded { clocks: search.finish().unwrap(), claimed: None, kernel_ns: [0, 0] };
         let mut widest_ns = 0;
         for (sent_ns, there, back) in messages {
             for (by_ping, [left_ns, card_rx_ns]) in [(true, there), (false, back)] {

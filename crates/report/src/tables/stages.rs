@@ -151,6 +151,7 @@ mod tests {
             p50_ns,
             p99_ns: 2 * p50_ns,
             max_ns: 3 * p50_ns,
+            histogram: Vec::new(),
             error_ns: Some(20),
         };
         let of = StageReport {
