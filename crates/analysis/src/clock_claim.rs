@@ -29,7 +29,7 @@ pub(crate) struct Judged {
     claim: Claim,
     /// Widths of the possible offset at the begin of the trial by the messages, and with the claim, ns.
     widths_ns: [i64; 2],
-    /// CLOCK_REALTIME of the pong minus that of the ping at the begin of the trial, as the messages prove it, ns.
+    /// CLOCK_REALTIME of the pong minus CLOCK_REALTIME of the ping at the begin of the trial, as the messages prove it, ns.
     proven_ns: [i64; 2],
     /// The narrower bounds; `None` = the claim and the messages contradict each other.
     narrowed: Option<SteadyParts>,
@@ -72,7 +72,7 @@ impl Claim {
         })
     }
 
-    /// CLOCK_MONOTONIC of the pong minus that of the ping, as claimed, ns.
+    /// CLOCK_MONOTONIC of the pong minus CLOCK_MONOTONIC of the ping, as claimed, ns.
     fn offset_ns(&self) -> [i64; 2] {
         [-self.within_ns - self.realtime_ns[1], self.within_ns - self.realtime_ns[0]]
     }
@@ -139,7 +139,7 @@ mod tests {
     use tailbound_stats::{ClockMessage, SteadySearch};
 
     const S: i64 = 1_000_000_000;
-    /// CLOCK_MONOTONIC of the pong minus that of the ping, ns.
+    /// CLOCK_MONOTONIC of the pong minus CLOCK_MONOTONIC of the ping, ns.
     const AHEAD_NS: i64 = 1_000 * S;
 
     /// The history of a clock whose host booted `booted_ns` after the begin of CLOCK_REALTIME.
@@ -232,7 +232,7 @@ mod tests {
         assert!(!is_claim(other), "another master");
         let mut card = there();
         card.readings = vec![ClockReadings { clock: "/dev/ptp0".into(), ..ClockReadings::default() }];
-        assert!(!is_claim(card), "the offset may be that of a network card");
+        assert!(!is_claim(card), "the offset may be the offset of a network card");
         assert!(!is_claim(ClockHistory { realtime: None, ..there() }), "an older record");
     }
 }

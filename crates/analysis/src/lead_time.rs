@@ -7,7 +7,7 @@
 use crate::names;
 use std::collections::BTreeMap;
 use tailbound_gates::Gate;
-use tailbound_model::{NO_TIME, Nanos, Rate, StreamSpec};
+use tailbound_model::{LaunchRefusal, NO_TIME, Nanos, Rate, StreamSpec, TrialSpec};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch, TrialStatus};
 use tailbound_stats::{Exceedance, Quantile, interval_ranks_of_dependent, needs};
 
@@ -37,6 +37,9 @@ pub struct LeadAdvice {
     pub period: Nanos,
     /// The stream of the condition, if it has one.
     pub stream: Option<StreamSpec>,
+    /// Number of messages that the queue refused because their launch time had passed, although they were in the kernel before the
+    /// queue had to give them to the device: its timer was late by more than `ahead`, which no lead time prevents.
+    pub late_timers: u64,
 }
 
 /// Why no time keeps the share of misses.
@@ -64,7 +67,8 @@ pub fn lead_times(record: &Record, q: Quantile) -> Result<Vec<LeadAdvice>, Recor
         let mut times = Times::default();
         let mut gate = None;
         for trial in plan.trials.iter().filter(|trial| trial.condition == id && is_used(trial.id)) {
-            record.scan(trial.id, &Columns::of(&METRICS), &mut |batch| times.add(batch))?;
+            let launches = Launches::of(record, trial.id, &condition.spec);
+            record.scan(trial.id, &Columns::of(&METRICS), &mut |batch| times.add(batch, launches.as_ref()))?;
             times.ends.push(times.ns.len());
             gate = gate.or_else(|| gate_of_ping(record, trial.id, &condition.spec));
         }
@@ -84,6 +88,7 @@ pub fn lead_times(record: &Record, q: Quantile) -> Result<Vec<LeadAdvice>, Recor
             cycle: Nanos(gate.as_ref().map_or(0, Gate::cycle_ns)),
             period,
             stream: condition.spec.stream,
+            late_timers: times.late_timers,
         });
     }
     Ok(found)
@@ -92,7 +97,7 @@ pub fn lead_times(record: &Record, q: Quantile) -> Result<Vec<LeadAdvice>, Recor
 const METRICS: [tailbound_model::Metric; 2] =
     [tailbound_model::Metric::SendLateness, tailbound_model::Metric::SendDuration];
 
-fn gate_of_ping(record: &Record, trial: usize, spec: &tailbound_model::TrialSpec) -> Option<Gate> {
+fn gate_of_ping(record: &Record, trial: usize, spec: &TrialSpec) -> Option<Gate> {
     let gates: BTreeMap<String, Gate> = crate::gates::of_trial(record, trial, spec).into_iter().collect();
     gates.get("ping").cloned()
 }
@@ -110,6 +115,39 @@ struct Times {
     ns: Vec<i64>,
     /// For each trial, the number of messages up to its end.
     ends: Vec<usize>,
+    late_timers: u64,
+}
+
+/// The refused launch times of a trial.
+struct Launches {
+    /// Time from the due time of a message to the time at which the queue has to give it to the device, ns.
+    due_in_queue_ns: i64,
+    t0_ns: i64,
+    period_ns: i64,
+    /// Slots of messages whose launch time passed in the queue, in rising order.
+    missed: Vec<u64>,
+}
+
+impl Launches {
+    fn of(record: &Record, trial: usize, spec: &TrialSpec) -> Option<Launches> {
+        let (launch, Rate::Period(period)) = (spec.stream?.launch?, spec.rate) else { return None };
+        let done = record.manifest.trials.iter().find(|done| done.id == trial)?;
+        let refused = done.stream.as_ref()?.refused.iter();
+        Some(Launches {
+            due_in_queue_ns: launch.lead.0 - launch.ahead.0,
+            t0_ns: done.t0_ns?,
+            period_ns: period.0.max(1),
+            missed: refused.filter(|one| one.why == LaunchRefusal::Missed).map(|one| one.slot).collect(),
+        })
+    }
+
+    /// True if the queue refused a message that it had in time.
+    fn timer_was_late(&self, intended_ns: i64, sent_ns: i64) -> bool {
+        let slot = u64::try_from((intended_ns - self.t0_ns + self.period_ns / 2) / self.period_ns);
+        sent_ns != NO_TIME
+            && sent_ns <= intended_ns + self.due_in_queue_ns
+            && slot.is_ok_and(|slot| self.missed.binary_search(&slot).is_ok())
+    }
 }
 
 struct BoundOf {
@@ -119,10 +157,11 @@ struct BoundOf {
 }
 
 impl Times {
-    fn add(&mut self, batch: &SlotBatch) {
+    fn add(&mut self, batch: &SlotBatch, launches: Option<&Launches>) {
         for i in (0..batch.len()).filter(|i| !batch.warm_up[*i] && batch.intended_ns[*i] != NO_TIME) {
-            let sent_ns = batch.send_end_ns[i];
-            self.ns.push(if sent_ns == NO_TIME { NOT_SENT } else { sent_ns.saturating_sub(batch.intended_ns[i]) });
+            let (intended_ns, sent_ns) = (batch.intended_ns[i], batch.send_end_ns[i]);
+            self.late_timers += u64::from(launches.is_some_and(|all| all.timer_was_late(intended_ns, sent_ns)));
+            self.ns.push(if sent_ns == NO_TIME { NOT_SENT } else { sent_ns.saturating_sub(intended_ns) });
         }
     }
 
@@ -186,11 +225,22 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_the_queue_refused_although_it_had_it_in_time_shows_a_late_timer() {
+        // Launch 1 ms after the due time, and 0.3 ms before it the queue gives the message to the device.
+        let launches = Launches { due_in_queue_ns: 700, t0_ns: 5_000, period_ns: 10_000, missed: vec![1, 3] };
+        let late = |slot: i64, sent_ns: i64| launches.timer_was_late(5_000 + slot * 10_000, sent_ns);
+        assert!(late(1, 15_000 + 700) && late(3, 35_000));
+        assert!(!late(1, 15_000 + 701), "the message itself was late");
+        assert!(!late(2, 25_000), "it was sent");
+        assert!(!late(1, NO_TIME) && !late(-1, -6_000));
+    }
+
+    #[test]
     fn too_few_messages_and_messages_that_were_not_sent_give_no_time() {
         let times = |n: i64, not_sent: usize| {
             let mut ns: Vec<i64> = (0..n).map(|k| 1_000 + (k * 7_919) % 10_007).collect();
             ns.iter_mut().step_by(50).take(not_sent).for_each(|ns| *ns = NOT_SENT);
-            Times { ns, ends: Vec::new() }.bound(Quantile::P99).lead
+            Times { ns, ..Times::default() }.bound(Quantile::P99).lead
         };
         assert_eq!(times(300, 0), Err(NoLead::Needs(368)));
         assert!(times(4_000, 0).is_ok_and(|lead| (10_900..=11_010).contains(&lead.0)));

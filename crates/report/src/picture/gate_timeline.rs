@@ -81,7 +81,7 @@ fn cycles(gate: &GateReport) -> i64 {
     (last_ns / gate.cycle_ns + 1).clamp(1, MOST_CYCLES)
 }
 
-/// The times of the figure in which a gate is open: those of each cycle, also of the cycle before, whose last one can end later.
+/// The times of the figure in which a gate is open, in each cycle, also in the cycle before, whose last one can end later.
 fn open(class: &GateClassReport, cycle_ns: i64, span_ns: i64) -> Vec<(i64, i64)> {
     let begins = (-1..=span_ns / cycle_ns).map(|cycle| cycle * cycle_ns);
     let all = begins.flat_map(|begin_ns| class.open.iter().map(move |[from, to]| (begin_ns + from, begin_ns + to)));

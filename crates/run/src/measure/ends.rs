@@ -3,7 +3,7 @@
 use super::driver_report::{json, qos, reason};
 use super::prepare::open_failed;
 use super::stream::{LAUNCH_HELP, Stream};
-use super::{SESSION, Stop};
+use super::{SESSION, Stop, stages};
 use crate::end_plan::EndPlan;
 use crate::hot::*;
 use crate::thread_policy;
@@ -149,15 +149,11 @@ impl<C: Clock> Ends<C> {
         self.all().find(|e| e.open().role == role).map(|e| e.open().session)
     }
 
-    /// The session and the writer of the end with this role.
-    pub fn writer(&self, role: Role) -> Option<(&'static Session, Endpoint)> {
+    /// The session and the writer of the end with this role, and the times at which its network card received messages; `None` in the
+    /// second member = the study does not ask for them.
+    pub fn writer(&self, role: Role) -> Option<((&'static Session, Endpoint), Option<&'static CardReceipts>)> {
         let end = self.all().map(AnyEnd::open).find(|end| end.role == role)?;
-        Some((end.session, end.writer?))
-    }
-
-    /// The times at which the network card of an end received messages; `None` = the study does not ask for them.
-    pub fn card_receipts(&self, role: Role) -> Option<&'static CardReceipts> {
-        self.all().map(AnyEnd::open).find(|end| end.role == role)?.card_receipts
+        Some(((end.session, end.writer?), end.card_receipts))
     }
 
     /// Clock of the receiving end, if the driver scripts a clock for that end; `None` = the driver provides no such
@@ -366,8 +362,8 @@ trait AnyEnd {
 impl<S: Sink> AnyEnd for End<S> {
     fn open(&self) -> Opened {
         let End { role, session, writer, reader, receiver, opened_ns, .. } = self;
-        let card_receipts = receiver.card_receipts;
-        Opened { role: *role, session, writer: *writer, reader: *reader, card_receipts, opened_ns: *opened_ns }
+        let (role, card_receipts, opened_ns) = (*role, receiver.card_receipts, *opened_ns);
+        Opened { role, session, writer: *writer, reader: *reader, card_receipts, opened_ns }
     }
 }
 
@@ -419,7 +415,7 @@ impl<C: Clock> Opening<'_, C> {
         let far = far_clock(role, session);
         let sink = sink(&memory, self.clock.of_far_end(far), writer.map(|ep| Port::new(session, ep)));
         let sink = Arc::new(sink);
-        let (mailbox, card_receipts) = (self.mailbox(), self.card_receipts());
+        let (mailbox, card_receipts) = (self.mailbox(), stages::receipts(self.order, role));
         let receiver = Arc::new(Receiver { mailbox, card_receipts, ..Receiver::new(sink.clone()) });
         door.open(&receiver);
         let kind = Kind::Reader(plan.receive);
@@ -453,14 +449,6 @@ impl<C: Clock> Opening<'_, C> {
             HandOff::None => None,
             HandOff::Thread { .. } => Some(Arc::new(Mailbox::new(max))),
         }
-    }
-
-    /// Memory for the times at which the network card receives messages, if the study asks for them.
-    fn card_receipts(&self) -> Option<&'static CardReceipts> {
-        let wanted = self.order.spec.wants_card_stamps() && matches!(self.plan.role, Role::Ping | Role::Pong);
-        // Messages can come twice.
-        let messages = self.order.slots + self.order.slots / 8 + 1024;
-        wanted.then(|| &*Box::leak(Box::new(CardReceipts::new(messages))))
     }
 
     /// Starts the threads of an end that receive and process messages.

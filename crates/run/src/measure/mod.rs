@@ -251,7 +251,7 @@ impl Trial<'_> {
         let mut warnings = threads::differences(order, driver.name(), &table.after);
         let (mut done, log) = ends.results(order, &mut warnings);
         if let (Some(stream), Some(end)) = (stream, done.iter_mut().find(|end| end.name == Role::Ping.word())) {
-            let launches = ends.writer(Role::Ping).and_then(|(session, writer)| json(session, writer, "launch"));
+            let launches = ends.writer(Role::Ping).and_then(|((session, writer), _)| json(session, writer, "launch"));
             end.stream = Some(stream.end(order, launches.as_ref(), &mut warnings));
         }
         let has_far = ends.far_clock().is_some() && !readings.far.is_empty();
@@ -261,8 +261,7 @@ impl Trial<'_> {
         }
         for end in order.ends.iter().map(|end| end.role) {
             if let Some(of_writer) = ends.writer(end) {
-                let receipts = ends.card_receipts(end);
-                stages::send(self.connection, end.word(), (of_writer, receipts), &mut warnings)?;
+                stages::send(self.connection, end.word(), of_writer, &mut warnings)?;
             }
         }
         let done = Done { ends: done, threads: table, warnings, loads, log, ..Done::default() };

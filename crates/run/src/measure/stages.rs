@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use tailbound_driver::{Endpoint, Session};
 use tailbound_model::*;
-use tailbound_wire::{Message, Stamped};
+use tailbound_wire::{Message, Order, Role, Stamped};
 
 /// Number of messages whose times are sent at once, about 2 MB.
 const ROWS: usize = 20_000;
@@ -102,6 +102,15 @@ fn add(rows: &mut BTreeMap<u64, StageRow>, stamps: &[(u64, String, i64)]) {
             *time = *at_ns;
         }
     }
+}
+
+/// Memory for the times at which the network card receives the messages of an end, if the study asks for them. It is never freed,
+/// because threads of the driver may use it.
+pub(super) fn receipts(order: &Order, role: Role) -> Option<&'static CardReceipts> {
+    let wanted = order.spec.wants_card_stamps() && matches!(role, Role::Ping | Role::Pong);
+    // Messages can come twice.
+    let messages = order.slots + order.slots / 8 + 1024;
+    wanted.then(|| &*Box::leak(Box::new(CardReceipts::new(messages))))
 }
 
 #[cfg(test)]

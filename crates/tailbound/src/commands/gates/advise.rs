@@ -118,6 +118,15 @@ fn text(advice: &LeadAdvice, q: Quantile, study: &str) -> String {
     let stream = snippet(advice, lead);
     let value = stream.trim_start_matches("stream: ");
     let _ = writeln!(text, "  launch times: {stream}");
+    if let Some(launch) = advice.stream.and_then(|stream| stream.launch).filter(|_| advice.late_timers > 0) {
+        let _ = writeln!(
+            text,
+            "  {} of these messages were refused although they were in the queue in time: its timer was later than the {} of `ahead`. \
+             No lead time prevents this; write a longer `ahead`.",
+            count(advice.late_timers),
+            launch.ahead
+        );
+    }
     let _ = writeln!(
         text,
         "  gates without launch times: a window of at least {} and the time of the frame",
@@ -168,6 +177,7 @@ fn json_of(advice: &LeadAdvice, q: Quantile) -> Value {
         "messages": advice.messages,
         "effective_messages": advice.effective,
         "not_sent": advice.not_sent,
+        "late_timers": advice.late_timers,
         "quantile": q.as_f64(),
         "least_ns": sent(advice.least_ns),
         "median_ns": sent(advice.median_ns),
@@ -181,6 +191,7 @@ fn json_of(advice: &LeadAdvice, q: Quantile) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_model::{LaunchMode, LaunchSpec, StreamSpec};
 
     fn advice(lead: Result<Nanos, NoLead>) -> LeadAdvice {
         let us = |us: i64| Nanos(us * US);
@@ -196,6 +207,7 @@ mod tests {
             cycle: us(503),
             period: us(1_006),
             stream: None,
+            late_timers: 0,
         }
     }
 
@@ -206,5 +218,12 @@ mod tests {
         let few = text(&advice(Err(NoLead::Needs(36_887))), Quantile::P99_99, "my-study");
         let not_sent = text(&advice(Err(NoLead::NotSent)), Quantile::P99_9, "my-study");
         insta::assert_snapshot!([long, text(&short, Quantile::P99, "my-study"), few, not_sent].join("\n"));
+        let launch =
+            LaunchSpec { lead: Nanos(1_000 * US), ahead: Nanos(300 * US), mode: LaunchMode::Strict, priority: 3 };
+        let stream = Some(StreamSpec { offset: Nanos(0), launch: Some(launch) });
+        let late = LeadAdvice { stream, late_timers: 292, ..advice(Ok(Nanos(212_345))) };
+        let said = "  292 of these messages were refused although they were in the queue in time: its timer was later than the 300 us of `ahead`.";
+        let late = text(&late, Quantile::P99_9, "my-study");
+        assert!(late.contains(said), "{late}");
     }
 }
