@@ -2,11 +2,12 @@
 //! prove.
 //!
 //! Input: the histories of both clocks during a trial, and the bounds that the messages prove. Output: narrower bounds, or the finding
-//! that a claim is wrong. A service that reports an offset of at most the bound of the study claims that CLOCK_REALTIME of its host is
-//! within this bound of the master; two clocks with one master are then within the sum of both bounds.
+//! that a claim is wrong. If two ptp4l report offsets of at most the bound of the study from one PTP grandmaster, CLOCK_REALTIME of both
+//! hosts differs by at most the sum of both bounds, provided that their messages take equally long in both directions. The offset
+//! that chrony reports is not the error of the clock, so that chrony claims nothing.
 
 use crate::clock_windows;
-use tailbound_model::{ClockHistory, Nanos, Severity, Warning};
+use tailbound_model::{ClockHistory, ClockOffset, Nanos, Severity, Warning};
 use tailbound_record::{Record, TrialRecord};
 use tailbound_stats::{ClockBounds, SteadyParts};
 
@@ -37,7 +38,7 @@ pub(crate) struct Judged {
 
 impl Claim {
     /// The claim about a trial whose ends have different clocks. `None` if not both clocks have a history, if one was not in step all
-    /// the time, if they have different masters, or if a service may have claimed something about a hardware clock.
+    /// the time or was set, if they have different grandmasters, or if a service is not ptp4l for CLOCK_REALTIME.
     pub fn of(record: &Record, trial: &TrialRecord, ends: [&str; 2]) -> Option<Claim> {
         record.manifest.plan.clock.as_ref()?;
         let histories: Vec<ClockHistory> = record.clocks(trial.id).into_iter().filter_map(Result::ok).collect();
@@ -53,7 +54,8 @@ impl Claim {
             // With a hardware clock, the offset of ptp4l is the offset of this clock.
             let is_system = history.readings.iter().all(|clock| !clock.clock.starts_with('/'));
             let has_master = history.masters.len() == 1 && !history.masters[0].master.grandmaster.is_empty();
-            is_system && has_master && !history.offsets.is_empty() && clock_windows::of(history).is_empty()
+            let is_ptp = history.service.starts_with("ptp4l");
+            is_ptp && is_system && has_master && !history.offsets.is_empty() && clock_windows::of(history).is_empty()
         };
         let [a, b] = both;
         let same_master =
@@ -61,7 +63,13 @@ impl Claim {
         if !both.into_iter().all(is_usable) || !same_master {
             return None;
         }
-        let (real_a, real_b) = (a.realtime?, b.realtime?);
+        let ([from_a, real_a], [from_b, real_b]) = (a.realtime?, b.realtime?);
+        let was_set = |from: ClockOffset, to: ClockOffset| {
+            (to.offset_ns - from.offset_ns).abs() > (from.width_ns + to.width_ns) / 2 + 1
+        };
+        if was_set(from_a, real_a) || was_set(from_b, real_b) {
+            return None;
+        }
         let error_ns = (real_a.width_ns + real_b.width_ns) / 2 + 1;
         let difference_ns = real_b.offset_ns - real_a.offset_ns;
         Some(Claim {
@@ -103,7 +111,8 @@ impl Judged {
         let Claim { hosts: [a, b], service, within_ns, .. } = &self.claim;
         let within = Nanos(*within_ns);
         let claims = format!(
-            "the time services of {a} and {b} ({service}) report that CLOCK_REALTIME of both hosts differs by at most {within}"
+            "the time services of {a} and {b} ({service}) report offsets from one grandmaster by which CLOCK_REALTIME of both hosts would differ by \
+             at most {within}"
         );
         let [proven_ns, with_claim_ns] = self.widths_ns;
         if self.narrowed.is_some() {
@@ -135,7 +144,7 @@ impl Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{ClockMaster, ClockOffset, ClockOffsetFromMaster, ClockReadings, MasterChange};
+    use tailbound_model::{ClockMaster, ClockOffsetFromMaster, ClockReadings, MasterChange};
     use tailbound_stats::{ClockMessage, SteadySearch};
 
     const S: i64 = 1_000_000_000;
@@ -148,12 +157,12 @@ mod tests {
         let master = ClockMaster { grandmaster: "a.b.c".into(), ..ClockMaster::default() };
         ClockHistory {
             host: host.into(),
-            service: "chrony".into(),
+            service: "ptp4l".into(),
             within: Nanos(within_ns),
             to_ns: 9 * S,
             offsets: (0..10).map(at).collect(),
             masters: vec![MasterChange { at_ns: 0, master }],
-            realtime: Some(ClockOffset { at_ns: 9 * S, offset_ns: booted_ns, width_ns: 100 }),
+            realtime: Some([0, 9].map(|s| ClockOffset { at_ns: s * S, offset_ns: booted_ns, width_ns: 100 })),
             ..ClockHistory::default()
         }
     }
@@ -190,7 +199,7 @@ mod tests {
         }
         let note = judged(1_000, 0).warning().unwrap();
         assert_eq!(note.severity, Severity::Note);
-        let begin = "the time services of here and there (chrony) report that CLOCK_REALTIME of both hosts differs by at most 2 us. The \
+        let begin = "the time services of here and there (ptp4l) report offsets from one grandmaster by which CLOCK_REALTIME of both hosts would differ by at most 2 us. The \
                      times of one way between the two clocks rest on this: with it, the offset between the clocks is known to 4";
         assert!(note.problem.what.starts_with(begin), "{}", note.problem.what);
     }
@@ -233,6 +242,10 @@ mod tests {
         let mut card = there();
         card.readings = vec![ClockReadings { clock: "/dev/ptp0".into(), ..ClockReadings::default() }];
         assert!(!is_claim(card), "the offset may be the offset of a network card");
+        assert!(!is_claim(ClockHistory { service: "chrony".into(), ..there() }), "its offset is not the error");
+        let mut set = there();
+        set.realtime.as_mut().unwrap()[1].offset_ns += 500;
+        assert!(!is_claim(set), "the clock was set by less than the bound");
         assert!(!is_claim(ClockHistory { realtime: None, ..there() }), "an older record");
     }
 }

@@ -38,7 +38,8 @@ pub struct LeadAdvice {
     /// The stream of the condition, if it has one.
     pub stream: Option<StreamSpec>,
     /// Number of messages that the queue refused because their launch time had passed, although they were in the kernel before the
-    /// queue had to give them to the device: its timer was late by more than `ahead`, which no lead time prevents.
+    /// queue had to give them to the device: the queue released them too late, by a late timer or because the
+    /// device queue was stopped, which no lead time prevents.
     pub late_timers: u64,
 }
 

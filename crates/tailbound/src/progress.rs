@@ -133,7 +133,7 @@ fn so_far(late: &LateSoFar) -> String {
     let LateSoFar { after, incidents, worst_after, worst_excess, moved, .. } = late;
     let after = after.as_secs();
     if *incidents == 0 {
-        return format!("after {after} s, no message was late or lost so far (preliminary)");
+        return format!("after {after} s, no incident of late or lost messages has ended so far (preliminary)");
     }
     let word = if *incidents == 1 { "incident" } else { "incidents" };
     let numbers = [(late.late, "late"), (late.lost, "lost")];
@@ -147,7 +147,7 @@ fn so_far(late: &LateSoFar) -> String {
     if !moved.is_empty() {
         let words: Vec<String> =
             moved.iter().map(|(counter, agent)| format!("{} ({agent})", counted(*counter))).collect();
-        text.push_str(&format!("; counted by the kernel during incidents: {}", words.join(", ")));
+        text.push_str(&format!("; counted by the kernel around incidents: {}", words.join(", ")));
     }
     text + " (preliminary; causes follow after the trial)"
 }
@@ -185,9 +185,9 @@ mod tests {
         let shown =
             [none, lost, late].map(|late| so_far(&late)).join("\n").replace(tailbound_report::number::THIN, " ");
         insta::assert_snapshot!(shown, @r"
-        after 60 s, no message was late or lost so far (preliminary)
+        after 60 s, no incident of late or lost messages has ended so far (preliminary)
         after 60 s, 1 lost in 1 incident so far (preliminary; causes follow after the trial)
-        after 60 s, 3,400 late and 2 lost in 12 incidents so far; the worst, 35 s after the first message, took 41 ms beyond the usual; counted by the kernel during incidents: time that the hypervisor took (ping), full receive buffers (pong) (preliminary; causes follow after the trial)
+        after 60 s, 3,400 late and 2 lost in 12 incidents so far; the worst, 35 s after the first message, took 41 ms beyond the usual; counted by the kernel around incidents: time that the hypervisor took (ping), full receive buffers (pong) (preliminary; causes follow after the trial)
         ");
     }
 }

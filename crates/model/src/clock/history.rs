@@ -36,9 +36,9 @@ pub struct ClockHistory {
     pub silences: Vec<ServiceSilence>,
     /// Readings of the clocks of this host, once a second.
     pub readings: Vec<ClockReadings>,
-    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, read at the end of the history; absent in older records.
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, read before the history began and at its end; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub realtime: Option<ClockOffset>,
+    pub realtime: Option<[ClockOffset; 2]>,
 }
 
 fn is_zero(n: &u64) -> bool {

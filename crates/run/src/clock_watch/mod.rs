@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tailbound_host::journal::{EntryId, Journal};
-use tailbound_model::{ClockHistory, ClockSpec, PTP4L_SOCKET, Problem, TimeService};
+use tailbound_model::{ClockHistory, ClockOffset, ClockSpec, PTP4L_SOCKET, Problem, TimeService};
 
 /// Longest time for which the thread waits for an answer before it looks whether it should end.
 pub(crate) const TURN: Duration = Duration::from_millis(100);
@@ -31,6 +31,8 @@ pub(crate) struct ClockWatch {
     thread: Option<JoinHandle<()>>,
     /// When the watch began, CLOCK_MONOTONIC, ns.
     begin_ns: i64,
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the begin of the watch, or at the end of the last history.
+    realtime: Mutex<ClockOffset>,
     /// Journal entry of the directory of the socket for answers.
     scratch: EntryId,
 }
@@ -65,7 +67,8 @@ impl ClockWatch {
         let thread = std::thread::Builder::new().name("tb-clock".into()).spawn(watch);
         let thread = thread.map_err(|e| Problem::new("clock_watch", format!("cannot start a thread: {e}"), ""))?;
         let begin_ns = tailbound_host::monotonic_ns();
-        Ok(ClockWatch { spec: spec.clone(), log, ended, thread: Some(thread), begin_ns, scratch })
+        let realtime = Mutex::new(tailbound_host::clock::read_offset());
+        Ok(ClockWatch { spec: spec.clone(), log, ended, thread: Some(thread), begin_ns, realtime, scratch })
     }
 
     /// The service that is asked, in words.
@@ -89,7 +92,9 @@ impl ClockWatch {
         let to_ns = tailbound_host::monotonic_ns();
         let mut history = self.log(|log| log.history(from_ns, to_ns));
         history.clock = tailbound_host::clock_id().unwrap_or_default();
-        history.realtime = Some(tailbound_host::clock::read_offset());
+        let now = tailbound_host::clock::read_offset();
+        let mut last = self.realtime.lock().unwrap_or_else(PoisonError::into_inner);
+        history.realtime = Some([std::mem::replace(&mut *last, now), now]);
         history
     }
 

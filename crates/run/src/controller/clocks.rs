@@ -7,7 +7,7 @@ use super::context::RunContext;
 use super::places::{Host, Hosts, not_fit};
 use crate::clock_watch::{ClockWatch, TURN};
 use std::sync::Arc;
-use tailbound_model::{ClockHistory, ClockSpec, ExitCode, HostFacts, PlaceSpec, Problem};
+use tailbound_model::{ClockHistory, ClockSpec, ExitCode, HostFacts, PlaceSpec, Problem, Severity, Warning};
 
 /// The clock of this host is watched as long as this value exists.
 pub(super) struct Clocks {
@@ -104,10 +104,20 @@ impl Clocks {
     }
 
     /// The histories of a trial that has begun at `began_ns` by the clock of this host, and at `begun` by those of the other hosts.
-    pub fn histories(&self, began_ns: i64, begun: &Begun, here: &HostFacts) -> Vec<ClockHistory> {
+    /// Also warnings about hosts that did not send theirs.
+    pub fn histories(&self, began_ns: i64, begun: &Begun, here: &HostFacts) -> (Vec<ClockHistory>, Vec<Warning>) {
         let own = ClockHistory { host: here.host.clone(), ..self.own.history(began_ns) };
-        let others = begun.iter().filter_map(|(host, from_ns)| host.clock_history(*from_ns));
-        std::iter::once(own).chain(others).collect()
+        let (mut histories, mut missing) = (vec![own], Vec::new());
+        for (host, from_ns) in begun {
+            match host.clock_history(*from_ns) {
+                Some(history) => histories.push(history),
+                None => {
+                    let text = format!("the host {} did not send the history of its clock", host.facts.host);
+                    missing.push(Warning::new("clock_history_missing", Severity::Warning, text, ""));
+                }
+            }
+        }
+        (histories, missing)
     }
 
     /// Ends the watch of the clock of this host. Returns the reason if the directory of the socket cannot be removed.

@@ -451,10 +451,9 @@ async fn run_trial(
         false => driver_trial::run(&context, lab, record, progress).await,
     };
     if let Some((clocks, begun)) = begun {
-        clocks
-            .histories(began_ns, &begun, doing.here)
-            .iter()
-            .try_for_each(|history| record.clocks(trial.id, history))?;
+        let (histories, missing) = clocks.histories(began_ns, &begun, doing.here);
+        histories.iter().try_for_each(|history| record.clocks(trial.id, history))?;
+        missing.into_iter().try_for_each(|warning| record.warn(warning.at_trial(trial.id)))?;
     }
     match &result {
         Ok(Some(r)) => tracing::info!(trial = trial.id, r.scheduled, r.sent, r.answered, "trial has ended"),

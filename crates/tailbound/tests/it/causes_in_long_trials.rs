@@ -52,7 +52,9 @@ fn an_early_stall_in_a_long_trial_is_explained() {
         _ => panic!("{line}"),
     };
     // Limit: the stop took at least 30 ms, and another one at the same time can have made it longer.
-    assert!(line.starts_with("trial 1/1: after 60 s, ") && excess_ms >= 29.0, "{line}");
+    // Limit: the controller and the agent count from different moments, and the agent reports once a second.
+    let is_first = (59..=63).any(|s| line.starts_with(&format!("trial 1/1: after {s} s, ")));
+    assert!(is_first && excess_ms >= 29.0, "{line}");
     for end in ["ping", "pong"] {
         let seen = std::fs::read_to_string(bench.path(&format!("record/switches/0-{end}.json"))).unwrap();
         let seen: Switches = serde_json::from_str(&seen).unwrap();

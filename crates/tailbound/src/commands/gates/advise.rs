@@ -121,8 +121,8 @@ fn text(advice: &LeadAdvice, q: Quantile, study: &str) -> String {
     if let Some(launch) = advice.stream.and_then(|stream| stream.launch).filter(|_| advice.late_timers > 0) {
         let _ = writeln!(
             text,
-            "  {} of these messages were refused although they were in the queue in time: its timer was later than the {} of `ahead`. \
-             No lead time prevents this; write a longer `ahead`.",
+            "  {} of these messages were refused although they were in the queue in time: it released them later than the {} of `ahead` permit \
+             (a late timer, or a device queue that was stopped). No lead time prevents this; write a longer `ahead`.",
             count(advice.late_timers),
             launch.ahead
         );
@@ -222,7 +222,7 @@ mod tests {
             LaunchSpec { lead: Nanos(1_000 * US), ahead: Nanos(300 * US), mode: LaunchMode::Strict, priority: 3 };
         let stream = Some(StreamSpec { offset: Nanos(0), launch: Some(launch) });
         let late = LeadAdvice { stream, late_timers: 292, ..advice(Ok(Nanos(212_345))) };
-        let said = "  292 of these messages were refused although they were in the queue in time: its timer was later than the 300 us of `ahead`.";
+        let said = "  292 of these messages were refused although they were in the queue in time: it released them later than the 300 us of `ahead` permit";
         let late = text(&late, Quantile::P99_9, "my-study");
         assert!(late.contains(said), "{late}");
     }
