@@ -85,9 +85,10 @@ impl Guest {
 
     /// Runs a script in a shell of the guest. Returns what the console shows.
     pub fn shell(&self, options: &[&str], script: String) -> String {
-        // The console of a busy guest can lose characters of its input: the script is a file in the guest.
+        // The console of a busy guest can lose characters of its input: the script is a file in the guest, and its name is written
+        // again if it has not begun.
         let kept = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        std::fs::write(kept.path(), script).unwrap();
+        std::fs::write(kept.path(), format!(": >/begun\n{script}")).unwrap();
         let file = kept.path().canonicalize().unwrap().display().to_string();
         let mut command = self.command("shell");
         command
@@ -99,7 +100,7 @@ impl Guest {
         let mut shell = command.spawn().unwrap();
         // The output of the guest must be read while the input is written, because the guest echoes the input.
         let mut input = shell.stdin.take().unwrap();
-        let lines = ":\n".repeat(20) + &format!("sh {file}\n") + &"exit\n".repeat(5);
+        let lines = ":\n".repeat(20) + &format!("[ -e /begun ] || sh {file}\n").repeat(3) + &"exit\n".repeat(5);
         let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).map(|()| input));
         let output = shell.wait_with_output().unwrap();
         drop(writer.join().unwrap());
