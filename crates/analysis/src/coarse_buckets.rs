@@ -1,4 +1,4 @@
-//! Histograms of the document, whose buckets are coarser than those of the statistics.
+//! Histograms of the document, whose buckets are coarser than the buckets of the statistics.
 
 use tailbound_stats::{Bucket, Histogram};
 

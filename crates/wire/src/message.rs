@@ -170,7 +170,7 @@ pub struct SoFar {
     pub worst_after_ms: i64,
     /// Time of the worst incident beyond the usual, us.
     pub worst_excess_us: i64,
-    /// Kernel counters of the agent that moved around incidents, also those of other agents' senders.
+    /// Kernel counters of the agent that moved around incidents, also incidents of other agents' senders.
     pub moved: CounterSet,
 }
 

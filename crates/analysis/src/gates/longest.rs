@@ -112,7 +112,7 @@ mod tests {
     fn the_longest_waits_and_the_worst_messages_are_shown_once() {
         let (gate, mut all) = (gate(0), Longest::default());
         for slot in 0..1_000_u64 {
-            // Each wait occurs once. That of slot 857 is the longest one.
+            // Each wait occurs once. The wait of slot 857 is the longest one.
             let waited_ns = 14_000 + (slot as i64 * 7) % 1_000;
             all.add(
                 &passed(slot, waited_ns, [(17, 4), (857, 1)].iter().find(|(s, _)| *s == slot).map(|(_, n)| *n)),

@@ -105,7 +105,7 @@ pub(crate) fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
 pub(crate) fn bad_times(report: &Report, trial: usize) -> impl Iterator<Item = (i64, i64)> + '_ {
     let stepped = report.clocks.iter().flat_map(|c| &c.invalid_windows);
     let stepped = stepped.filter(move |w| w.trial == trial).map(|w| (w.from_ns, w.to_ns));
-    // The times of a history are comparable with those of messages only if it counts messages.
+    // The times of a history are comparable with the times of messages only if it counts messages.
     let histories = report.clock_history.iter().filter(move |of| of.trial == trial && of.messages.is_some());
     stepped.chain(histories.flat_map(|of| &of.windows).map(|w| (w.from_ns, w.to_ns)))
 }

@@ -103,7 +103,7 @@ impl Clocks {
         watched.filter_map(|host| Some((Arc::clone(host), host.monotonic_ns()?))).collect()
     }
 
-    /// The histories of a trial that has begun at `began_ns` by the clock of this host, and at `begun` by those of the other hosts.
+    /// The histories of a trial that has begun at `began_ns` by the clock of this host, and at `begun` by the clocks of the other hosts.
     /// Also warnings about hosts that did not send theirs.
     pub fn histories(&self, began_ns: i64, begun: &Begun, here: &HostFacts) -> (Vec<ClockHistory>, Vec<Warning>) {
         let own = ClockHistory { host: here.host.clone(), ..self.own.history(began_ns) };

@@ -23,7 +23,7 @@ struct Receipt {
 const MOST: usize = 4 << 20;
 
 impl CardReceipts {
-    /// Makes memory for the times of so many samples, but at most of 4,194,304.
+    /// Makes memory for the times of this number of samples, at most 4,194,304.
     pub fn new(samples: u64) -> Self {
         let samples = usize::try_from(samples).unwrap_or(MOST).min(MOST);
         let cell = || Receipt { seq: AtomicU64::new(0), card_ns: AtomicI64::new(NO_TIME) };

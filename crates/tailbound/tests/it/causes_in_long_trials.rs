@@ -39,7 +39,7 @@ fn an_early_stall_in_a_long_trial_is_explained() {
         stops.push((end, stop(pid)));
     }
     assert!(run.wait().unwrap().success(), "{}", bench.stderr());
-    // While the trial ran, one line had its late messages: the worst are those of a stop of 30 ms.
+    // While the trial ran, one line had its late messages: the worst are the messages of a stop of 30 ms.
     let shown = bench.stderr();
     let lines: Vec<&str> = shown.lines().filter(|line| line.contains("(preliminary; causes follow")).collect();
     let [line] = lines[..] else { panic!("{shown}") };
