@@ -6,6 +6,7 @@
     bench/why.py --self-test           tests of the judge, with incidents made by hand
     bench/why.py --user 65534          Tailbound runs as an ordinary user: what it names must not be false
     bench/why.py --busy                beside two compilers
+    bench/why.py --busy --priority     beside two compilers, with ends of real-time priority
 
 Needs root, a C compiler, and two CPUs without other work. The study knows nothing of the faults. Whether a fault did harm is
 decided by the timestamps of the record, read without Tailbound. docs/src/planted-faults.md describes the kinds and the rules.
@@ -44,6 +45,8 @@ def options():
     p.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="passed on to `tailbound run`, e.g. payload='16 KiB'")
     p.add_argument("--short", action="store_true")
     p.add_argument("--busy", action="store_true")
+    p.add_argument("--priority", action="store_true", help="the ends, and the process of Open vSwitch, have SCHED_FIFO, or a large share of"
+                   " CPU time for kinds of faults that do nothing to real-time threads")
     p.add_argument("--user", type=int, help="numeric id of the user as which Tailbound runs")
     p.add_argument("--least", type=float, help="exit with 1 if the share of faults named right is below this share for certain"
                    " (upper end of its 95 %% interval), or if a decoy is named")
@@ -88,7 +91,7 @@ def run_all(given, stage):
     drivers = [driver for driver in [*given.drivers.split(","), HELD] if driver in present]
     if given.short:
         possible = {name: there & SHORT_LAYOUTS for name, there in possible.items() if there & SHORT_LAYOUTS}
-    runs = plan.make(given.seed, given.faults, given.decoys, drivers, possible, given.only and given.only.split(","))
+    runs = plan.make(given.seed, given.faults, given.decoys, drivers, possible, given.only and given.only.split(","), given.priority)
     left_out = sorted(name for name, kind in KINDS.items() if kind.layouts and (name not in possible or not set(kind.drivers) & set(drivers)))
     print(f"seed {given.seed}: {sum(len(run.items) for run in runs)} faults and decoys in {len(runs)} runs, drivers {', '.join(drivers)}"
           + (f"; not possible here: {', '.join(left_out)}" if left_out else ""), flush=True)
@@ -165,7 +168,7 @@ def main():
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(given.binary.read_bytes()).hexdigest()
-        result = {"seed": given.seed, "binary_sha256": digest, "kernel": platform.release(), "user": given.user, "busy": given.busy,
+        result = {"seed": given.seed, "binary_sha256": digest, "kernel": platform.release(), "user": given.user, "busy": given.busy, "priority": given.priority,
                   "attribution": given.attribution, "rate_hz": given.rate, "set": given.set, "seconds": round(time.monotonic() - began, 1), **found, "runs": facts,
                   "items": [line(*pair) for pair in judged]}
         (given.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")

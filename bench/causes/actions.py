@@ -2,7 +2,7 @@
 import signal
 from dataclasses import dataclass
 from . import target
-from .kinds import ON_ONE_CPU
+from .kinds import ON_ONE_CPU, REAL_TIME
 
 STOP, CONT, CHLD = int(signal.SIGSTOP), int(signal.SIGCONT), int(signal.SIGCHLD)
 # A limit of CPU time is noticed at the next tick of the scheduler, up to this much later.
@@ -63,7 +63,9 @@ class Actions:
     def cpu_quota(self, item, end, cpu, group=None):
         group = group or end
         limit = self.stage.group_of(group).quota()
-        return [Part("write", list(limit), harms=False, longer=TICK_NS),
+        # Linux 6.18 lets the program that has the CPU run on until its next tick or longer when a quota ends. On the CPU of the end,
+        # the thread that lifts the quota displaces that program, and the scheduler chooses anew after it.
+        return [Part("write", [*limit, cpu], harms=False, longer=TICK_NS),
                 Part("hog", [self.name("use", item), "other", 19, cpu], group, gap=True, longer=TICK_NS)]
 
     def rt_throttled(self, item, end, cpu):
@@ -95,8 +97,7 @@ class Actions:
         return [Part("write", [tc.pipe, *tc.drop(port)])]
 
     def stopped_bridge(self, item, end, cpu):
-        switch = next(pid for pid in target.descendants(self.session.controller.pid) if target.comm(pid).startswith("ovs-vswitchd"))
-        return [Part("signal", [switch, STOP, CONT])]
+        return [Part("signal", [target.switch(self.session.controller.pid), STOP, CONT])]
 
     def full_socket(self, item, end, cpu):
         fill = [Part("send", [address if address != "0.0.0.0" else "127.0.0.1", port, 1, 1500], harms=False, after=30_000)
@@ -105,7 +106,9 @@ class Actions:
 
     def agent_busy(self, item, end, cpu):
         supervisor = list(self.supervisors.values())[item.variant % 2]
-        return [Part("policy", [supervisor, 70]), Part("storm", [supervisor, CHLD, 0], harms=False)]
+        # It must send its signals although the compilers run, and yield to the ends.
+        policy = ("fifo", 1) if self.session.run.priority == REAL_TIME else ("idle", 0)
+        return [Part("policy", [supervisor, 70]), Part("storm", [supervisor, CHLD, 0, *policy], harms=False)]
 
     def ordered(self, item, end, kind):
         number = self.orders[end] = self.orders.get(end, -1) + 1

@@ -47,8 +47,9 @@ class Group:
         folder.mkdir(exist_ok=True)
         self.folders[controller] = folder
 
-    def join(self, pid):
-        for folder in set(self.folders.values()):
+    def join(self, pid, without=None):
+        """`without`: a controller of version 1 whose group is not joined."""
+        for folder in {folder for controller, folder in self.folders.items() if controller != without}:
             (folder / "cgroup.procs").write_text(str(pid))
 
     def close(self):
@@ -87,10 +88,14 @@ class Group:
 
     def prefer(self):
         """Gives the group the largest share of CPU time that the kernel permits."""
+        self.share("262144", "10000")
+
+    def share(self, shares, weight):
+        """`shares`: the share for version 1; `weight`: for version 2."""
         if found := self.file("cpu", "cpu.shares"):
-            found.write_text("262144")
+            found.write_text(shares)
         elif found := self.file("cpu", "cpu.weight"):
-            found.write_text("10000")
+            found.write_text(weight)
 
     def real_time_limit(self):
         """File and the two values by which the group gets next to no real-time CPU time, and enough. Without any, version 1
@@ -108,7 +113,8 @@ class Group:
         return (found, "0") if found else (self.file("memory", "memory.reclaim"), "1G")
 
     def undo(self):
-        """Thaws the group and removes its limits, whatever a fault has left."""
+        """Thaws the group, removes its limits, whatever a fault has left, and gives it the usual share of CPU time."""
+        self.share("1024", "100")
         for second in (0, 1):
             if entry := self.freezer(second):
                 entry[0].write_text(entry[2])

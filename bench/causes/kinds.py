@@ -8,6 +8,7 @@ KEEPER = "keeper"
 LOOPBACK, BRIDGE, SWITCH, REAL_TIME, SPARE, STEERED = "loopback", "bridge", "switch", "real-time", "spare", "steered"
 # Both ends on CPU 0.
 ON_ONE_CPU = (SPARE, STEERED)
+SHARE = "share"
 DRIVERS = ("udp", "cyclonedds", "fastdds")
 HELD = "held"
 
@@ -24,6 +25,8 @@ class Kind:
     recovery: whether the harm lasts longer than the fault, until the incident has ended.
     guard_ms: shortest time from the end of the fault to the next fault.
     end: the end that the fault always harms; "" = either.
+    priority: how the ends come before other programs with `--priority`: REAL_TIME (SCHED_FIFO) or, for kinds that do nothing to
+        real-time threads, SHARE (ten times the usual share of CPU time for their control groups).
     losses: text in `losses[].reason` that names the fault if it lost messages and made none late; "" = the place is
         enough; None = the kind loses nothing.
     """
@@ -37,6 +40,7 @@ class Kind:
     recovery: bool = False
     guard_ms: int = 120
     longest_ms: float = 100.0
+    priority: str = REAL_TIME
     losses: str | None = None
     decoy: bool = False
     end: str = ""
@@ -45,10 +49,10 @@ class Kind:
 
 _KINDS = [
     Kind("rt_hog", ("waited_for_cpu",), (LOOPBACK, BRIDGE), named_by=True),
-    Kind("fair_hog", ("waited_for_cpu",), (LOOPBACK, BRIDGE), named_by=True),
+    Kind("fair_hog", ("waited_for_cpu",), (LOOPBACK, BRIDGE), named_by=True, priority=SHARE),
     Kind("stopped", ("stopped",)),
     Kind("frozen", ("frozen",)),
-    Kind("cpu_quota", ("cpu_quota",), guard_ms=200),
+    Kind("cpu_quota", ("cpu_quota",), guard_ms=200, priority=SHARE),
     Kind("rt_throttled", ("rt_throttled",), (REAL_TIME,), guard_ms=200),
     # The kernel hands a long flood over to ksoftirqd: both words are true of parts of it.
     Kind("softirq_flood", ("softirq", "kernel_thread"), guard_ms=200),
@@ -56,7 +60,7 @@ _KINDS = [
     Kind("slow_bridge", ("queue_discipline", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True, guard_ms=200),
     Kind("dropping_bridge", ("retransmission", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True,
          guard_ms=1500, losses=""),
-    Kind("stopped_bridge", ("network",), (SWITCH,), at_end=False, guard_ms=200),
+    Kind("stopped_bridge", ("network", "hold_and_release"), (SWITCH,), at_end=False, guard_ms=200),
     # The messages that were queued before the buffer was full are late because the receiver was stopped, and then because it reads
     # the other datagrams.
     Kind("full_socket", ("stopped", "socket_queue"), drivers=("udp",), losses="buffer", recovery=True, guard_ms=200,

@@ -28,6 +28,7 @@ class Planned:
 class Run:
     layout: str
     driver: str
+    priority: str = ""        # how the ends come before other programs, as in `Kind`
     items: list = field(default_factory=list)
 
     @property
@@ -54,8 +55,9 @@ def size_ns(draw, kind):
     return int(math.exp(draw.uniform(low, high)) * 1e6)
 
 
-def make(seed, faults, decoys, drivers, possible, only=None):
-    """Plans runs with `faults` faults and `decoys` decoys of the kinds in `possible`, over the drivers."""
+def make(seed, faults, decoys, drivers, possible, only=None, priority=False):
+    """Plans runs with `faults` faults and `decoys` decoys of the kinds in `possible`, over the drivers. `priority`: the ends come
+    before other programs."""
     draw = random.Random(f"why {seed}")
     wanted = lambda names: [n for n in names if n in possible and (not only or n in only) and set(KINDS[n].drivers) & set(drivers)]
     names = spread(draw, wanted(FAULTS), faults) if wanted(FAULTS) else []
@@ -67,7 +69,7 @@ def make(seed, faults, decoys, drivers, possible, only=None):
         choices = [(layout, driver) for layout in kind.layouts if layout in possible[name]
                    for driver in kind.drivers if driver in drivers]
         turn = used[name] = used.get(name, draw.randrange(len(choices))) + 1
-        cell = choices[turn % len(choices)]
+        cell = (*choices[turn % len(choices)], kind.priority if priority else "")
         end = kind.end or ENDS[turn // len(choices) % 2]
         item = Planned(0, name, end, size_ns(draw, kind), draw.randrange(1 << 16))
         cells.setdefault(cell, []).append(item)
@@ -83,13 +85,12 @@ def make(seed, faults, decoys, drivers, possible, only=None):
 def cut(draw, cell, items):
     """Puts the items of a cell into runs of at most 20 s, at random times."""
     draw.shuffle(items)
-    layout, driver = cell
-    runs, run, at = [], Run(layout, driver), 0
+    runs, run, at = [], Run(*cell), 0
     for item in items:
         at += int(draw.expovariate(1 / MEAN_PAUSE_MS) * 1e6)
         if run.items and at + item.size_ns > LONGEST_RUN_MS * 1_000_000:
             runs.append(run)
-            run, at = Run(layout, driver), int(draw.expovariate(1 / MEAN_PAUSE_MS) * 1e6)
+            run, at = Run(*cell), int(draw.expovariate(1 / MEAN_PAUSE_MS) * 1e6)
         item.begin_ns = at
         run.items.append(item)
         at += item.size_ns + KINDS[item.kind].guard_ms * 1_000_000

@@ -125,9 +125,10 @@ static void send_signals(struct command *c) {
     done(c, begin, now(), "");
 }
 
-/* write: path, value at the begin, value at the end ("" = none). The file is opened before. */
+/* write: path, value at the begin, value at the end ("" = none), cpu (may be absent). The file is opened before. */
 static void write_values(struct command *c) {
     be_on_time();
+    if (*arg(c, 3)) stay_on(number(c, 3));
     c->fd = open(arg(c, 0), O_WRONLY | O_CLOEXEC);
     if (c->fd < 0) return failed(c, arg(c, 0));
     sleep_until(c->begin);
@@ -143,10 +144,10 @@ static void write_values(struct command *c) {
     close(c->fd);
 }
 
-/* storm: pid, signal, cpu. Sends the signal without pause, from a thread that yields to everything else. */
+/* storm: pid, signal, cpu, policy, priority. Sends the signal without pause, from a thread that yields to the ends. */
 static void storm(struct command *c) {
     stay_on(number(c, 2));
-    set_policy(0, "idle", 0);
+    if (set_policy(0, arg(c, 3), number(c, 4)) != 0) return failed(c, "policy");
     sleep_until(c->begin);
     int64_t begin = now(), t = begin;
     long sent = 0;

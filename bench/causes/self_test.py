@@ -3,7 +3,7 @@ import sys
 import unittest
 from types import SimpleNamespace
 from . import judge, matrix, parquet, plan, raw
-from .kinds import DECOYS, DRIVERS, FAULTS, HELD, KINDS, STEERED
+from .kinds import DECOYS, DRIVERS, FAULTS, HELD, KINDS, REAL_TIME, SHARE, STEERED
 
 MS = 1_000_000
 
@@ -230,8 +230,8 @@ class Intervals(unittest.TestCase):
 
 
 class Plan(unittest.TestCase):
-    def make(self, seed, faults=256, decoys=126):
-        return plan.make(seed, faults, decoys, (*DRIVERS, HELD), self.possible)
+    def make(self, seed, faults=256, decoys=126, priority=False):
+        return plan.make(seed, faults, decoys, (*DRIVERS, HELD), self.possible, priority=priority)
 
     # Without what only a guest can do.
     possible = {name: set(kind.layouts) - {STEERED} for name, kind in KINDS.items() if set(kind.layouts) - {STEERED}}
@@ -255,6 +255,14 @@ class Plan(unittest.TestCase):
             self.assertLess(run.length_ns, 25_000 * MS)
             for before, after in zip(run.items, run.items[1:]):
                 self.assertGreater(after.begin_ns, before.begin_ns + before.size_ns + KINDS[before.kind].guard_ms * MS - 1)
+
+
+    def test_with_a_priority_the_kinds_are_planted_into_runs_of_their_own(self):
+        kinds = {}
+        for run in self.make("7", priority=True):
+            kinds.setdefault(run.priority, set()).update(item.kind for item in run.items)
+        self.assertEqual(kinds.pop(REAL_TIME), {*FAULTS, *DECOYS} - {"fair_hog", "cpu_quota", "starved_receiver"})
+        self.assertEqual(kinds, {SHARE: {"fair_hog", "cpu_quota"}})
 
 
 class Segments(unittest.TestCase):

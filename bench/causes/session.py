@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from . import network, target
 from .actions import Actions
-from .kinds import BRIDGE, HELD, KINDS, ON_ONE_CPU, REAL_TIME, STEERED, SWITCH
+from .kinds import BRIDGE, HELD, KINDS, ON_ONE_CPU, REAL_TIME, SHARE, STEERED, SWITCH
 from .stage import start_plant
 
 TIMEOUT_S = 3
@@ -59,7 +59,9 @@ class Outcome:
 def study(run, seconds, attribution, rate_hz):
     path, place = PATHS.get(run.layout, ("loopback", "process"))
     reliable = "" if run.driver in ("udp", HELD) else "qos: { reliability: reliable, history: keep-all }\n"
-    fifo = "scheduling: { policy: fifo, priority: 50 }\n" if run.layout == REAL_TIME else ""
+    # Planted programs with a real-time priority have at least 20.
+    priority = 50 if run.layout == REAL_TIME else 10 if run.priority == REAL_TIME else None
+    fifo = f"scheduling: {{ policy: fifo, priority: {priority} }}\n" if priority else ""
     return STUDY.format(seconds=seconds, timeout=TIMEOUT_S, rate=rate_hz, driver=run.driver, qos=reliable, path=path, place=place,
                         ping=0, pong=0 if run.layout in ON_ONE_CPU else 1, scheduling=fifo, attribution=attribution)
 
@@ -108,7 +110,13 @@ class Session:
             group = self.stage.ends[end]
             if self.run.layout == REAL_TIME:
                 group.real_time_limit()
-            group.join(pids[end])
+            # Version 1 lets no real-time thread into a group without a limit, and the limits of both ends are too low for page faults.
+            group.join(pids[end], "cpu" if self.run.priority == REAL_TIME and self.run.layout != REAL_TIME else None)
+            if self.run.priority == SHARE:
+                group.share("10240", "1000")
+        if self.run.priority == REAL_TIME and self.run.layout == SWITCH:
+            for thread in target.threads(target.switch(self.controller.pid)):
+                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(5))
         target.wait_for(lambda: target.is_sending(pids["ping"], self.stage.rate_hz), 60, self.controller)
 
     def helper(self, place):

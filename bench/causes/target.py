@@ -32,6 +32,11 @@ def find(controller, name):
     return next((pid for pid in descendants(controller) if comm(pid) == name), None)
 
 
+def switch(controller):
+    """The process of Open vSwitch that forwards packets."""
+    return next(pid for pid in descendants(controller) if comm(pid).startswith("ovs-vswitchd"))
+
+
 def parent(pid):
     return int((PROC / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[1])
 
