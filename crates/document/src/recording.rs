@@ -31,6 +31,13 @@ pub struct RecordingReport {
     /// `protected`, `no_first_fragment` or `divided`.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub not_followed: std::collections::BTreeMap<String, u64>,
+    /// Number of records of events and packets that the agents read in these trials; absent in records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Number of records that the kernel dropped in these trials, because a ring buffer was full; absent as `records`. The times in
+    /// which it dropped some are `not_seen_ns` of the incidents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records_dropped: Option<u64>,
     /// Number of trials in which events were recorded in this way.
     pub trials: u64,
 }

@@ -67,6 +67,9 @@ pub fn render_markdown(report: &Report) -> String {
             text.push_str(&format!("\n{}\n", recorded.join(" ")));
         }
     }
+    for recorded in crate::tables::causes::recordings_of_flows(report) {
+        text.push_str(&format!("\n{}\n", escape(&recorded)));
+    }
     for (condition, gate) in crate::tables::gates::all(report) {
         text.push_str(&format!("\n{}\n", escape(&crate::tables::gates::sentences(condition, gate))));
         let table = crate::tables::gates::lines(gate);

@@ -119,7 +119,8 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     }
     crate::tables::waterfall::lines(report).into_iter().for_each(&mut line);
     let recorded = crate::tables::causes::worst_condition(report).into_iter();
-    for text in recorded.flat_map(|condition| crate::tables::causes::recordings(report, condition)) {
+    let of_incidents = recorded.flat_map(|condition| crate::tables::causes::recordings(report, condition));
+    for text in of_incidents.chain(crate::tables::causes::recordings_of_flows(report)) {
         wrap(&format!("  {text}"), width, 4).into_iter().for_each(|text| line(paint.dim(&text)));
     }
     // A warning that a finding contains already, with its remedy, is not repeated.

@@ -129,7 +129,11 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
         let explained: Vec<Explained> = trials.iter().flat_map(|t| incidents(record, &report.threads, t)).collect();
         sums::add(condition, &trials, &explained, plan.report.miss_window());
         condition.without_cause = remaining::without(condition, &trials, &explained);
-        condition.recordings = recordings::recordings(&trials);
+        let seen = trials.iter().filter_map(|t| t.seen.as_ref().ok()).flatten();
+        condition.recordings = match condition.flow {
+            Some(_) if trials.is_empty() => recordings::of_trials(record, &condition.trial_ids),
+            _ => recordings::recordings(seen),
+        };
         condition.hold_and_release = hold_and_release(record, &trials);
         condition.movements = trials.iter().filter_map(|t| t.conduct.held.movement.clone()).collect();
         // Sums are over the trials of the figures; the worst incidents are also those of older trials.

@@ -1,17 +1,23 @@
 //! Sums up how the events of a condition's trials were recorded.
 
-use crate::why::TrialFacts;
 use std::collections::BTreeMap;
 use tailbound_document::{LevelCost, RecordingReport};
-use tailbound_model::{Attribution, NotFollowed, RecordedBy, Recorder, RecordingCost, Switches};
+use tailbound_model::{Attribution, NotFollowed, RecordCounts, RecordedBy, Recorder, RecordingCost, Switches};
+use tailbound_record::Record;
 
 /// Names of the ends, level, and facility of a recording.
 type Manner<'a> = (Vec<String>, &'a str, &'a str);
 
-/// The ways in which agents recorded the events of these trials, by end.
-pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
+/// The ways in which agents recorded the events of trials without incidents, by end.
+pub(crate) fn of_trials(record: &Record, trials: &[usize]) -> Vec<RecordingReport> {
+    let seen: Vec<Switches> = trials.iter().flat_map(|id| record.switches(*id)).filter_map(Result::ok).collect();
+    recordings(seen.iter())
+}
+
+/// The ways in which agents recorded these events, by end.
+pub(crate) fn recordings<'a>(seen: impl Iterator<Item = &'a Switches>) -> Vec<RecordingReport> {
     let mut ways: BTreeMap<Manner, Vec<(&Recorder, &Switches)>> = BTreeMap::new();
-    for seen in trials.iter().filter_map(|t| t.seen.as_ref().ok()).flatten() {
+    for seen in seen {
         if let Some(recorder) = &seen.recorder {
             let way = (seen.ends.clone(), level(recorder.level), by(recorder.by));
             ways.entry(way).or_default().push((recorder, seen));
@@ -28,10 +34,17 @@ pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
             unwatched_ns: median(costs().map(|c| c.unwatched_ns).collect()),
             others: others(recorders.iter().map(|(recorder, _)| *recorder)),
             not_followed: not_followed(recorders.iter().map(|(_, seen)| *seen)),
+            records: sum(&recorders, |counts| counts.read),
+            records_dropped: sum(&recorders, |counts| counts.dropped),
             trials: recorders.len() as u64,
         }
     };
     ways.into_iter().map(report).collect()
+}
+
+/// The sum of a number of records over trials; `None` if it is not known of one.
+fn sum(recorders: &[(&Recorder, &Switches)], of: impl Fn(RecordCounts) -> u64) -> Option<u64> {
+    recorders.iter().map(|(_, seen)| seen.records.map(&of)).sum()
 }
 
 /// Costs of the levels that were not recorded.

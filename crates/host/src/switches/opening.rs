@@ -9,7 +9,7 @@ use super::tracer::Tracer;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use tailbound_model::{Attribution, CpuList, Problem, RecordedBy, Recorder, RecordingCost, SwitchScope};
+use tailbound_model::{Attribution, CpuList, Problem, RecordCounts, RecordedBy, Recorder, RecordingCost, SwitchScope};
 
 /// Size in bytes of the ring buffer of a CPU on which watched threads may run; users without privilege may have one
 /// buffer of this size for each CPU (kernel.perf_event_mlock_kb).
@@ -260,21 +260,25 @@ impl Opened {
         for ring in &mut self.rings {
             ring.read(&mut take);
         }
-        if let Some(tracer) = &mut self.tracer
-            && tracer.read(|event| take(Record::Event(event)))
-        {
-            take(Record::Missing { at_ns: super::kernel_clock::now_ns(), records: 1 });
+        let lost = self.tracer.as_mut().map_or(0, |tracer| tracer.read(|event| take(Record::Event(event))));
+        if lost > 0 {
+            take(Record::Missing { at_ns: super::kernel_clock::now_ns(), records: lost });
         }
     }
 
     /// Reads all records of packets. Records of the time span `since` (begin and end, monotonic ns) can be among those
-    /// that were lost.
-    pub fn read_packets(&mut self, since: (i64, i64)) {
-        if let (Some(tracer), Some(follower)) = (&mut self.tracer, &mut self.follower)
-            && tracer.read_packets(|packet| follower.take(packet))
-        {
+    /// that were lost. Returns how many there were.
+    pub fn read_packets(&mut self, since: (i64, i64)) -> RecordCounts {
+        let mut counts = RecordCounts::default();
+        let (Some(tracer), Some(follower)) = (&mut self.tracer, &mut self.follower) else { return counts };
+        counts.dropped = tracer.read_packets(|packet| {
+            counts.read += 1;
+            follower.take(packet);
+        });
+        if counts.dropped > 0 {
             follower.miss(since);
         }
+        counts
     }
 
     /// Stops the recording.
@@ -283,9 +287,9 @@ impl Opened {
         self.tracer.iter_mut().for_each(Tracer::rest);
     }
 
-    /// Whether records were lost that [`Opened::read`] has not reported, after the end of the recording.
-    pub fn lost_more(&mut self) -> bool {
-        self.rings.iter_mut().any(Ring::lost_more)
+    /// Number of lost records that [`Opened::read`] has not reported, after the end of the recording.
+    pub fn lost_more(&mut self) -> u64 {
+        self.rings.iter_mut().map(Ring::lost_more).sum()
     }
 
     /// Closes all ring buffers, and detaches the tracer.

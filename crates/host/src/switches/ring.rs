@@ -210,11 +210,11 @@ impl Ring {
         }
     }
 
-    /// Whether records were lost that [`Ring::read`] has not reported: the kernel reports them only when it writes the
+    /// Number of lost records that [`Ring::read`] has not reported: the kernel reports them only when it writes the
     /// next record, and after the last one it writes none.
-    pub fn lost_more(&mut self) -> bool {
+    pub fn lost_more(&mut self) -> u64 {
         let lost = |counter: &mut Counter| counter.read_full().ok().and_then(|data| data.lost()).unwrap_or(0);
         let total = lost(&mut self.sampler) + self.others.iter_mut().map(lost).sum::<u64>();
-        total > self.reported_lost
+        total.saturating_sub(self.reported_lost)
     }
 }

@@ -74,14 +74,14 @@ impl Tracer {
         });
     }
 
-    /// Passes all recorded events to `take`. Returns whether records were lost since the last call.
-    pub fn read(&mut self, mut take: impl FnMut(SwitchEvent)) -> bool {
-        let Some(Loaded { table, handle }) = &self.loaded else { return false };
+    /// Passes all recorded events to `take`. Returns how many records were lost since the last call.
+    pub fn read(&mut self, mut take: impl FnMut(SwitchEvent)) -> u64 {
+        let Some(Loaded { table, handle }) = &self.loaded else { return 0 };
         let mut take = |record: &tb_trace| event(record).into_iter().for_each(&mut take);
         let mut sink: Sink = &mut take;
         // SAFETY: a valid handle, and the function `sink` with the argument that it expects.
         let lost = unsafe { (table.read)(*handle, sink_of, (&raw mut sink).cast()) };
-        std::mem::replace(&mut self.lost, lost) != lost
+        lost.saturating_sub(std::mem::replace(&mut self.lost, lost))
     }
 
     /// Attaches the programs that follow packets.
@@ -112,13 +112,13 @@ impl Tracer {
         })
     }
 
-    /// Passes all records of packets to `take`. Returns whether records were lost since the last call.
-    pub fn read_packets(&mut self, mut take: impl FnMut(&tb_packet)) -> bool {
-        let Some(Loaded { table, handle }) = &self.loaded else { return false };
+    /// Passes all records of packets to `take`. Returns how many records were lost since the last call.
+    pub fn read_packets(&mut self, mut take: impl FnMut(&tb_packet)) -> u64 {
+        let Some(Loaded { table, handle }) = &self.loaded else { return 0 };
         let mut sink: PacketSink = &mut take;
         // SAFETY: a valid handle, and the function `packet_sink` with the argument that it expects.
         let lost = unsafe { (table.packets_read)(*handle, packet_sink, (&raw mut sink).cast()) };
-        std::mem::replace(&mut self.packets_lost, lost) != lost
+        lost.saturating_sub(std::mem::replace(&mut self.packets_lost, lost))
     }
 
     /// Descriptors that become readable when a ring buffer is half full.

@@ -9,7 +9,7 @@ use super::task::{named, task};
 use super::windows::affordable;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use tailbound_model::{CpuList, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
+use tailbound_model::{CpuList, RecordCounts, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
 /// Maximum number of events in a result, so that the result fits into a frame of the agent's protocol.
 const MOST_REPORTED: usize = 160_000;
@@ -23,6 +23,7 @@ pub struct SwitchWatch {
     /// Time at which the ring buffers were last emptied, in ns of the kernel's monotonic clock.
     read_ns: i64,
     tasks: BTreeMap<i32, Task>,
+    records: RecordCounts,
 }
 
 impl SwitchWatch {
@@ -36,6 +37,7 @@ impl SwitchWatch {
             events: Events::default(),
             read_ns: 0,
             tasks: BTreeMap::new(),
+            records: RecordCounts::default(),
         }
     }
 
@@ -57,7 +59,9 @@ impl SwitchWatch {
         let now = kernel_clock::now_ns();
         let mut opened = std::mem::replace(&mut self.opened, Opened::nothing(String::new()));
         opened.read(|record| self.take(record));
-        opened.read_packets((self.read_ns, now));
+        let of_packets = opened.read_packets((self.read_ns, now));
+        self.records.read += of_packets.read;
+        self.records.dropped += of_packets.dropped;
         (self.opened, self.read_ns) = (opened, now);
     }
 
@@ -79,6 +83,7 @@ impl SwitchWatch {
     fn take(&mut self, record: Record) {
         match record {
             Record::Event(mut event) => {
+                self.records.read += 1;
                 threads_of(&event).into_iter().for_each(|tid| self.identify(tid));
                 if let SwitchKind::Wake { thread, interrupt, .. } = &mut event.what {
                     *interrupt |= self.is_ksoftirqd(*thread);
@@ -91,7 +96,10 @@ impl SwitchWatch {
                     self.tasks.entry(thread).or_insert(Task { policy: None, ..creator });
                 }
             }
-            Record::Missing { at_ns, .. } => self.events.miss((self.read_ns, at_ns)),
+            Record::Missing { at_ns, records } => {
+                self.records.dropped += records;
+                self.events.miss((self.read_ns, at_ns));
+            }
             // The ring buffer makes one event of begin and end of an interrupt.
             Record::Edge { .. } => {}
         }
@@ -144,6 +152,7 @@ impl SwitchWatch {
             wakes: *wakes,
             interrupts: *interrupts,
             recorder: recorder.clone(),
+            records: recorder.as_ref().map(|_| self.records),
             packets: follower.as_ref().map(|follower| follower.within(windows)),
             windows: kept,
             gaps: self.events.gaps(),
@@ -181,7 +190,9 @@ impl SwitchWatch {
         self.opened.end();
         let before_ns = self.read_ns;
         self.read();
-        if self.opened.lost_more() {
+        let lost = self.opened.lost_more();
+        if lost > 0 {
+            self.records.dropped += lost;
             self.events.miss((before_ns, self.read_ns));
         }
         self.opened.close();

@@ -275,15 +275,17 @@ fn a_full_ring_buffer_is_a_gap(by: RecordedBy) {
     let (to, from) = mpsc::sync_channel(0);
     let receiver = std::thread::spawn(move || {
         scheduling::set_affinity(0, &on).unwrap();
-        from.iter().count()
+        (from.iter().count(), own_sleeps())
     });
     let on = cpus.clone();
     let sender = std::thread::spawn(move || {
         scheduling::set_affinity(0, &on).unwrap();
         (0..100_000).for_each(|_| to.send(()).unwrap());
+        own_sleeps()
     });
-    sender.join().unwrap();
-    assert_eq!(receiver.join().unwrap(), 100_000);
+    let of_sender = sender.join().unwrap();
+    let (received, of_receiver) = receiver.join().unwrap();
+    assert_eq!(received, 100_000);
     let end = monotonic_ns();
     watch.end();
     // A result holds fewer events than the ring buffer, so that only a part is looked at.
@@ -296,6 +298,20 @@ fn a_full_ring_buffer_is_a_gap(by: RecordedBy) {
     assert_eq!(here, 0, "events in the last millisecond");
     let covers = |(from, to): &&(i64, i64)| *from <= last.0 && last.1 <= *to && *to < i64::MAX;
     assert!(seen.gaps.iter().any(|gap| covers(&gap)), "{last:?}: {:?}", seen.gaps);
+    // Each sleep is a record, and so is each wake-up, at least for those of this CPU.
+    let counts = seen.records.expect("events were recorded");
+    assert!(counts.dropped > 0 && counts.read > 0, "{counts:?}");
+    assert!(
+        counts.read + counts.dropped >= of_sender + of_receiver,
+        "{counts:?}: {of_sender} and {of_receiver} sleeps"
+    );
+}
+
+/// How often the calling thread has slept.
+fn own_sleeps() -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.unwrap().trim().parse().unwrap()
 }
 
 /// Test: the freezer of a control group stops a process. Perf events cannot tell this from another sleep.

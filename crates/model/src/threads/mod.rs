@@ -12,7 +12,7 @@ pub use rescue::RescueSeen;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 pub use switches::{
     Attribution, Away, ClockReading, Counter, CounterMove, CounterSeries, CounterSet, CpuLimit, HostOfGuests,
-    Interruption, RecordedBy, Recorder, RecordingCost, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches,
-    Task,
+    Interruption, RecordCounts, RecordedBy, Recorder, RecordingCost, SleepState, SwitchEvent, SwitchKind, SwitchScope,
+    Switches, Task,
 };
 pub use table::{ThreadLater, ThreadRow, ThreadTable};

@@ -39,6 +39,10 @@ pub struct Switches {
     /// How the events were recorded; absent if no events were recorded, and in records of earlier releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorder: Option<Recorder>,
+    /// How many records the agent read and how many the kernel dropped in the whole trial; absent if no events were recorded, and in
+    /// records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordCounts>,
     /// Changes of kernel counters during the trial, for each counter in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterSeries>,
@@ -49,6 +53,16 @@ pub struct Switches {
     /// end recorded them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostOfGuests>,
+}
+
+/// Records of events and of packets in a whole trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordCounts {
+    /// Number of records that were read from the ring buffers of the kernel. The begin and the end of an interrupt are one record.
+    pub read: u64,
+    /// Number of records that the kernel dropped, because a ring buffer was full. Perf events count the begin and the end of an
+    /// interrupt as two.
+    pub dropped: u64,
 }
 
 /// The host of the guests in which the ends run, on which the controller recorded events.

@@ -35,6 +35,13 @@ pub(crate) fn recordings(report: &Report, condition: &ConditionReport) -> impl I
     condition.recordings.iter().map(recording).chain(checked(report, condition))
 }
 
+/// One sentence for each way in which events were recorded while flows ran, whose messages have no incidents.
+pub(crate) fn recordings_of_flows(report: &Report) -> impl Iterator<Item = String> {
+    let flows = report.conditions.iter().filter(|condition| condition.flow.is_some());
+    let of = |c: &ConditionReport, r: &RecordingReport| format!("{}: {}", c.name, recording(r).replacen('R', "r", 1));
+    flows.flat_map(move |condition| condition.recordings.iter().map(move |one| of(condition, one)))
+}
+
 /// Sentence about the round trips of the condition beside those of its trials without the recording.
 fn checked(report: &Report, condition: &ConditionReport) -> Option<String> {
     let against = report.against.as_ref().filter(|against| against.factor == ATTRIBUTION)?;
@@ -89,10 +96,26 @@ fn recording(recording: &RecordingReport) -> String {
         text.push_str(&format!(" ({instead})"));
     }
     text.push('.');
+    text.push_str(&records(recording));
     for (reason, datagrams) in &recording.not_followed {
         text.push_str(&format!(" {} datagrams were not followed: {}.", count(*datagrams), not_followed(reason)));
     }
     text
+}
+
+/// How many records there were, and how many of them are missing.
+fn records(recording: &RecordingReport) -> String {
+    let (Some(read), Some(dropped)) = (recording.records, recording.records_dropped) else { return String::new() };
+    match dropped {
+        0 => format!(" {} records, none dropped.", count(read)),
+        _ => {
+            let percent = three_digits(100.0 * dropped as f64 / (read + dropped) as f64);
+            let (read, dropped) = (count(read), count(dropped));
+            format!(
+                " {read} records; the kernel dropped {dropped} more ({percent} % of all), because a ring buffer was full."
+            )
+        }
+    }
 }
 
 /// Why datagrams were not followed, in words.

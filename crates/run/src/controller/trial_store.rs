@@ -43,8 +43,13 @@ pub(super) async fn store(
         let slot_0_ns = (agent.clock == clock).then_some(slot_0_ns);
         store_part(record, dir, part, agent, (unmatched, slot_0_ns), &mut result).await?;
     }
-    if let Some(order) = parts.first().map(|p| p.order.clone()).filter(|order| has_answers(&order.spec)) {
+    let Some(order) = parts.first().map(|p| p.order.clone()) else { return Ok(result) };
+    if has_answers(&order.spec) {
         store_events(record, dir, (&order, &*parts, lab, host.map(|host| (host, here))), &clock, &mut result).await?;
+    } else if order.spec.attribution != Attribution::Off {
+        // Without answers there are no incidents. How much was recorded is known, as is how much of it the kernel dropped.
+        let nothing = Kept { clock: &clock, windows: Vec::new(), of_other_clock: Some(Vec::new()) };
+        store_switches(record, parts, lab, &nothing).await?;
     }
     Ok(result)
 }
