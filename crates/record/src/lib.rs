@@ -41,7 +41,7 @@ pub use incidents::{MOST_INCIDENTS, Ordinary, TrialIncidents};
 pub use manifest::*;
 pub use reader::{Record, stored_rows};
 pub use repeated::{Measured, RemovedTrials, Repeated, Rolling};
-pub use running_incidents::{IncidentsSoFar, Notable, RunningIncidents};
+pub use running_incidents::{IncidentsSoFar, KeptRow, Notable, RunningIncidents, WorstIncident};
 pub use segment::{write_echoes, write_slots, write_stages};
 pub use slots::{Columns, SlotBatch};
 pub use stages::{Departure, Departures};

@@ -169,6 +169,16 @@ impl IncidentFinder {
         self.incident_at(due_ns, row).lost += 1;
     }
 
+    /// The rule by which messages are judged now.
+    pub fn rule(&self) -> LateRule {
+        self.rule
+    }
+
+    /// The incident that has not ended, if there is one.
+    pub fn open(&self) -> Option<&Incident> {
+        self.open.as_ref()
+    }
+
     /// Judges the messages to come by this rule.
     pub fn judge_by(&mut self, rule: LateRule) {
         self.rule = rule;
