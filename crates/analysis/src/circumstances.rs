@@ -7,8 +7,8 @@ use tailbound_document::{
     RemovedReport, RepeatedReport, RunReport, Thread, ThreadReport, TrialReport, UntilMessage, UntilReport,
 };
 use tailbound_model::{
-    ByteSize, FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, Trial, TrialStatus,
-    UntilTerm, Warning,
+    ByteSize, FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, ThreadTable, Trial,
+    TrialSpec, TrialStatus, UntilTerm, Warning,
 };
 use tailbound_record::{
     ControllerUse, EndRecord, Manifest, Measured, Record, RemovedTrials, Repeated, TrialRecord, Until,
@@ -176,21 +176,26 @@ pub(crate) fn threads_of(record: &Record, trial: &Trial, warnings: &mut Vec<Warn
                 continue;
             }
         };
-        let pong_only = !table.ends.is_empty() && table.ends.iter().all(|e| e == "pong");
-        let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
-        reports.push(ThreadReport {
-            trial: trial.id,
-            read_ns: table.before_ns,
-            asked_policy: asked.policy_text(),
-            asked_cpus: asked.cpu_text(),
-            span_ns: table.before_ns.zip(table.after_ns).map(|(before, after)| after - before),
-            before: table.before.iter().map(|row| thread(row, asked, None)).collect(),
-            after: table.after.iter().map(|row| thread(row, asked, table.after_ns)).collect(),
-            ends: table.ends,
-            pid: table.pid,
-        });
+        reports.push(threads_of_table(trial.id, table, spec));
     }
     reports
+}
+
+/// The threads in one thread table of a trial.
+pub(crate) fn threads_of_table(trial: usize, table: ThreadTable, spec: &TrialSpec) -> ThreadReport {
+    let pong_only = !table.ends.is_empty() && table.ends.iter().all(|e| e == "pong");
+    let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
+    ThreadReport {
+        trial,
+        read_ns: table.before_ns,
+        asked_policy: asked.policy_text(),
+        asked_cpus: asked.cpu_text(),
+        span_ns: table.before_ns.zip(table.after_ns).map(|(before, after)| after - before),
+        before: table.before.iter().map(|row| thread(row, asked, None)).collect(),
+        after: table.after.iter().map(|row| thread(row, asked, table.after_ns)).collect(),
+        ends: table.ends,
+        pid: table.pid,
+    }
 }
 
 fn thread(row: &ThreadRow, asked: &Scheduling, read_ns: Option<i64>) -> Thread {

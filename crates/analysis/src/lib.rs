@@ -62,4 +62,4 @@ pub use sample_faults::TRIALS_MISSING;
 pub use series::{BETWEEN_ENDS, answered};
 pub use tools::tool_report;
 pub use waits::{BLOCKED_MOST_NS, Bound, Waited, blocked_limit_ns, waited};
-pub use why::{Machine, TrialCauses, causes_of_trial};
+pub use why::{Elsewhere, Machine, Running, RunningCause, RunningCauses, TrialCauses, causes_of_trial};

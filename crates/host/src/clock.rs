@@ -61,6 +61,11 @@ pub fn process_cpu_ns() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// CPU time of the calling thread, in ns.
+pub fn thread_cpu_ns() -> i64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// CPU time of all threads of another process, in ns; `None` if that process has ended.
 pub fn cpu_ns_of(pid: i32) -> Option<i64> {
     let mut clock = 0;

@@ -292,9 +292,10 @@ mod tests {
     fn the_worst_incident_since_the_last_one_was_taken_has_the_rows_of_its_parts() {
         let mut running = RunningIncidents::new(4_000, None);
         let mut found = Vec::new();
-        let mut add = |running: &mut RunningIncidents, numbers: std::ops::Range<u64>, late: &dyn Fn(u64) -> Option<i64>| {
-            numbers.for_each(|n| running.add(n, &row(n, late(n).or(Some(100_000))), &mut found));
-        };
+        let mut add =
+            |running: &mut RunningIncidents, numbers: std::ops::Range<u64>, late: &dyn Fn(u64) -> Option<i64>| {
+                numbers.for_each(|n| running.add(n, &row(n, late(n).or(Some(100_000))), &mut found));
+            };
         // Stalls of 30 ms and of 20 ms, each answered at once.
         add(&mut running, 0..1_000, &|n| (500..530).contains(&n).then(|| (530 - n as i64) * MS));
         add(&mut running, 1_000..2_000, &|n| (1_500..1_520).contains(&n).then(|| (1_520 - n as i64) * MS));

@@ -32,6 +32,7 @@ pub use comparison::{
 pub use csv::render_csv;
 pub use date::utc as date;
 pub use escape::escape_html;
+pub use findings::causes::cause_words;
 pub use html::{render_frame, render_html, render_html_with_files};
 pub use json::{render_json, schema};
 pub use markdown::render_markdown;

@@ -43,7 +43,7 @@ pub(crate) fn in_other_clock(windows: &[(i64, i64)], ahead_ns: impl Fn(i64) -> [
 }
 
 /// Joins time spans that overlap. The result has the order of importance, in which the time spans are given.
-fn apart(spans: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+pub(crate) fn apart(spans: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
     let mut spans: Vec<(usize, (i64, i64))> = spans.enumerate().collect();
     spans.sort_by_key(|(_, (begin, _))| *begin);
     let mut apart: Vec<(usize, (i64, i64))> = Vec::new();

@@ -10,6 +10,7 @@
 //! killed, another process saves the samples.
 
 pub mod agent;
+mod cause_numbers;
 mod clock_watch;
 mod connection;
 pub mod controller;
@@ -28,4 +29,4 @@ pub mod thread_creation;
 pub mod thread_policy;
 pub mod vendor_threads;
 
-pub use controller::{LateSoFar, Progress, ProgressEvent, RunError, RunOptions, dry_run, run};
+pub use controller::{KnownCause, KnownCauses, LateSoFar, Progress, ProgressEvent, RunError, RunOptions, dry_run, run};

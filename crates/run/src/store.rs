@@ -112,6 +112,11 @@ pub(crate) fn any_sender_row(
     SenderCells::new(&cells, rows.first, clock, &convert).rows().any(|row| wanted(&row))
 }
 
+/// The rows of a receiving end in these bytes of its sample memory, without kernel timestamps.
+pub(crate) fn echo_rows(bytes: &[u8]) -> Vec<EchoRow> {
+    EchoCells::rows(&cells(bytes), &|_| NO_TIME)
+}
+
 /// Writes those rows of samples of one end that are not in the record yet, as the next segment.
 pub(crate) fn rescue(
     dir: &Path,

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use tailbound_model::{Counter, Nanos};
 use tailbound_report::number::{count, time};
-use tailbound_run::{LateSoFar, Progress, ProgressEvent};
+use tailbound_report::{CauseWord, CausedBy, cause_words};
+use tailbound_run::{KnownCause, KnownCauses, LateSoFar, Progress, ProgressEvent};
 
 /// Number of columns below which a terminal is too narrow for a progress bar.
 const NARROW: usize = 70;
@@ -130,7 +131,7 @@ impl Progress for Display {
 
 /// Describes the late messages of a trial that still runs.
 fn so_far(late: &LateSoFar) -> String {
-    let LateSoFar { after, incidents, worst_after, worst_excess, moved, .. } = late;
+    let LateSoFar { after, incidents, worst_after, worst_excess, moved, causes, .. } = late;
     let after = after.as_secs();
     if *incidents == 0 {
         return format!("after {after} s, no incident of late or lost messages has ended so far (preliminary)");
@@ -141,15 +142,56 @@ fn so_far(late: &LateSoFar) -> String {
         numbers.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", count(*n))).collect();
     let mut text = format!("after {after} s, {} in {} {word} so far", numbers.join(" and "), count(*incidents));
     if worst_excess.0 > 0 {
-        let (excess, at) = (time(worst_excess.0 as f64), worst_after.0 / 1_000_000_000);
-        text.push_str(&format!("; the worst, {at} s after the first message, took {excess} beyond the usual"));
+        text.push_str(&format!("; the worst, {}", took(*worst_after, *worst_excess)));
+        let is_worst = |causes: &&KnownCauses| (causes.after, causes.excess) == (*worst_after, *worst_excess);
+        match causes.as_ref().filter(is_worst) {
+            Some(causes) => text.push_str(&divided(causes)),
+            // A summary of an hour ago has the causes of the worst incident.
+            None => causes.iter().for_each(|causes| {
+                let newest = took(causes.after, causes.excess);
+                text.push_str(&format!("; the worst since the line before, {newest}{}", divided(causes)));
+            }),
+        }
     }
     if !moved.is_empty() {
         let words: Vec<String> =
             moved.iter().map(|(counter, agent)| format!("{} ({agent})", counted(*counter))).collect();
         text.push_str(&format!("; counted by the kernel around incidents: {}", words.join(", ")));
     }
-    text + " (preliminary; causes follow after the trial)"
+    text + match (causes, late.no_free_cpu) {
+        (_, true) => " (preliminary; causes follow after the trial, because no CPU is free to look for them now)",
+        (Some(_), false) => " (preliminary; all causes follow after the trial)",
+        (None, false) => " (preliminary; causes follow after the trial)",
+    }
+}
+
+/// When an incident began, and its time beyond the usual.
+fn took(after: Nanos, excess: Nanos) -> String {
+    let (excess, at) = (time(excess.0 as f64), after.0 / 1_000_000_000);
+    format!("{at} s after the first message, took {excess} beyond the usual")
+}
+
+/// The causes of an incident with their times, which are lower bounds, and what has no cause.
+fn divided(of: &KnownCauses) -> String {
+    let one = |cause: &KnownCause| {
+        let (word, by) = match (&cause.by, cause.cause) {
+            // Without the name, nothing is left to say of the thread that had the CPU.
+            (None, CauseWord::KernelThread) => (CauseWord::WaitedForCpu, None),
+            (by, word) => (word, by.clone().map(CausedBy::named)),
+        };
+        (cause.time.0, cause_words(word, Some(&cause.end), by.as_ref()))
+    };
+    let known: Vec<(i64, String)> = of.causes.iter().map(one).collect();
+    let attributed: i64 = known.iter().map(|(ns, _)| *ns).sum::<i64>() + of.others.0 + of.not_seen.0;
+    let rest = [
+        (of.others.0, "other causes"),
+        (of.not_seen.0, "at the other end or on the way, which this end does not see"),
+        ((of.excess.0 - attributed).max(0), "not attributed"),
+    ];
+    let rest = rest.into_iter().map(|(ns, words)| (ns, words.to_owned()));
+    let parts = known.into_iter().chain(rest).filter(|(ns, _)| *ns > 0);
+    let parts: Vec<String> = parts.map(|(ns, words)| format!("{} {words}", time(ns as f64))).collect();
+    format!(": {}", parts.join(", "))
 }
 
 /// What the kernel counts with this counter.
@@ -189,5 +231,37 @@ mod tests {
         after 60 s, 1 lost in 1 incident so far (preliminary; causes follow after the trial)
         after 60 s, 3,400 late and 2 lost in 12 incidents so far; the worst, 35 s after the first message, took 41 ms beyond the usual; counted by the kernel around incidents: time that the hypervisor took (ping), full receive buffers (pong) (preliminary; causes follow after the trial)
         ");
+    }
+
+    #[test]
+    fn causes_of_a_trial_that_runs_are_described() {
+        let ms = |ms: i64| Nanos(ms * 1_000_000);
+        let cause = |cause, end: &str, by: Option<&str>, time| KnownCause {
+            cause,
+            end: end.to_owned(),
+            by: by.map(str::to_owned),
+            time,
+        };
+        let (after, excess) = (ms(34_000), ms(219));
+        let stopped = cause(CauseWord::Stopped, "pong", None, ms(211));
+        let causes = KnownCauses { after, excess, causes: vec![stopped], ..KnownCauses::default() };
+        let worst = LateSoFar {
+            after: Duration::from_secs(60),
+            incidents: 12,
+            late: 3_400,
+            worst_after: after,
+            worst_excess: excess,
+            causes: Some(causes),
+            ..LateSoFar::default()
+        };
+        let waited = cause(CauseWord::WaitedForCpu, "ping", Some("stress-ng"), ms(5));
+        let of_kernel = cause(CauseWord::KernelThread, "pong", None, ms(3));
+        let causes = vec![waited, of_kernel];
+        let (others, not_seen) = (ms(1), ms(2));
+        let newer = KnownCauses { after: ms(82_000), excess: ms(12), causes, others, not_seen };
+        let later = LateSoFar { after: Duration::from_secs(90), causes: Some(newer), ..worst.clone() };
+        let no_cpu = LateSoFar { causes: None, no_free_cpu: true, ..worst.clone() };
+        let shown = [worst, later, no_cpu].map(|late| so_far(&late)).join("\n");
+        insta::assert_snapshot!(shown.replace(tailbound_report::number::THIN, " "), @"");
     }
 }

@@ -5,8 +5,12 @@
 //! sides begin with `hello`, which carries a range of protocol versions. Unknown fields and unknown capabilities are
 //! ignored. The crate knows nothing of pipes, ssh or pods.
 
+mod causes;
 mod frame;
 mod message;
+mod shortened;
 
+pub use causes::{Absence, CAUSES, Cause, Causes};
 pub use frame::{Frame, FrameReader, MAX_FRAME, WireError, encode};
 pub use message::*;
+pub use shortened::shortened;

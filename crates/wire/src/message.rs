@@ -1,5 +1,6 @@
 //! The messages of the protocol between controller and agent.
 
+use crate::{Absence, Causes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::*;
@@ -69,6 +70,13 @@ pub enum Message {
     /// From the agent, in place of a heartbeat: late messages of the trial that runs. A trial of more than a minute has
     /// such a message every 30 s, if the controller has the capability [`SO_FAR`].
     SoFar(SoFar),
+    /// From the agent, in place of a heartbeat, and from the controller to the other agents with the same clock: a time of a message
+    /// of an incident, if both sides have the capability [`CAUSES`](crate::CAUSES).
+    Absence(Absence),
+    /// From the agent, in place of a heartbeat: causes of an incident of the trial that runs, if the controller has the capability
+    /// [`CAUSES`](crate::CAUSES).
+    #[serde(rename = "why")]
+    Causes(Causes),
     /// From the agent: the agent cannot carry out the controller's order.
     Failed(Failed),
     /// From the controller: order to the agent to end.
@@ -231,6 +239,9 @@ pub struct Order {
     /// CPUs of the agent's host on which the guests of other ends may run, whose events are recorded too.
     #[serde(default)]
     pub guest_cpus: CpuList,
+    /// CPUs of the agent's host that no end of the trial can use. A controller of an earlier release names none.
+    #[serde(default)]
+    pub free: CpuList,
     /// The study's limit above which a message is late, ns; `None` = the limit follows from the latencies.
     #[serde(default)]
     pub late_above_ns: Option<i64>,

@@ -28,19 +28,22 @@ pub(crate) struct Conduct {
 impl Conduct {
     /// How the ends of the trial of the condition `spec` send and receive.
     pub fn of(manifest: &Manifest, trial: usize, spec: Option<&TrialSpec>) -> Conduct {
-        let poll = spec.is_some_and(|spec| spec.measure.receive() == ReceiveMode::Spin);
-        // An executor waits by a function of the driver, which may set its timer in a coarser unit.
-        let by_own_timer = |spec: &TrialSpec| {
-            matches!(spec.measure, Measure::PingPong(_)) && spec.measure.receive() != ReceiveMode::Executor
-        };
-        let sleep_until_due = spec.is_some_and(by_own_timer);
+        let of_spec = spec.map(Conduct::of_spec).unwrap_or_default();
         let done = manifest.trials.iter().find(|done| done.id == trial);
         let ends = done.into_iter().flat_map(|done| &done.ends);
         let await_acks = ends.filter(|(_, end)| awaits_acks(&end.qos)).map(|(name, _)| name.clone()).collect();
         let path = done.and_then(|done| done.path.as_ref());
         let gates = path.zip(spec).map_or_else(Vec::new, |(path, spec)| Gate::of_ends(&path.ends, spec));
         let gates = gates.into_iter().collect();
-        Conduct { poll, sleep_until_due, await_acks, handled: None, gates, held: Held::default() }
+        Conduct { await_acks, gates, ..of_spec }
+    }
+
+    /// What the plan alone says of how the ends of the trial of a condition send and receive.
+    pub fn of_spec(spec: &TrialSpec) -> Conduct {
+        let receive = spec.measure.receive();
+        // An executor waits by a function of the driver, which may set its timer in a coarser unit.
+        let sleep_until_due = matches!(spec.measure, Measure::PingPong(_)) && receive != ReceiveMode::Executor;
+        Conduct { poll: receive == ReceiveMode::Spin, sleep_until_due, ..Conduct::default() }
     }
 }
 

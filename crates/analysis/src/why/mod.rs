@@ -40,10 +40,12 @@ mod wake;
 mod walk;
 mod waterfall;
 mod way;
+mod while_running;
 mod words;
 
 pub use of_trial::{TrialCauses, causes_of_trial};
 pub use other_clock::Machine;
+pub use while_running::{Elsewhere, Running, RunningCause, RunningCauses};
 
 use crate::clocks::Clocks;
 use crate::held;

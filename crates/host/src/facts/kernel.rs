@@ -30,7 +30,7 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split_whitespace().any(|w| w == word)
 }
 
-fn is_preempt_rt(c: &Collector) -> Result<bool, String> {
+pub(super) fn is_preempt_rt(c: &Collector) -> Result<bool, String> {
     if let Ok(number) = c.read_number("/sys/kernel/realtime") {
         return Ok(number == 1);
     }

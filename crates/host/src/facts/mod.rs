@@ -26,6 +26,11 @@ pub fn collect() -> HostFacts {
     collect_from(Path::new("/"))
 }
 
+/// Whether the kernel of this host is a real-time kernel; false if it is not known.
+pub fn is_real_time_kernel() -> bool {
+    kernel::is_preempt_rt(&Collector::new(Path::new("/"))).unwrap_or(false)
+}
+
 /// Reads facts from a copied or invented tree of files; results of system calls are from the running host,
 /// but its clocks are not read.
 pub(crate) fn collect_from(root: &Path) -> HostFacts {

@@ -5,7 +5,9 @@ use crate::findings::finding::finding;
 use crate::tables::remaining;
 use tailbound_analysis::TrialCauses;
 use tailbound_document::number::{count, time};
-use tailbound_document::{CauseShare, CauseWord, ConditionReport, Finding, FindingLevel, IncidentTotals, Report};
+use tailbound_document::{
+    CauseShare, CauseWord, CausedBy, ConditionReport, Finding, FindingLevel, IncidentTotals, Report,
+};
 
 /// Largest number of causes in the finding.
 const NAMED: usize = 4;
@@ -110,11 +112,16 @@ fn beyond(totals: IncidentTotals) -> String {
 
 /// Words for a cause after its share, e.g. `waiting for a CPU that \`stress-ng\` had (pong end)`.
 fn words(cause: &CauseShare) -> String {
-    let by = cause.by.as_ref().map_or(String::new(), |by| format!("`{}`", by.name));
-    let end = cause.end.as_ref().map_or(String::new(), |end| format!(" ({end} end)"));
-    let towards = || cause.end.as_deref().unwrap_or("other");
-    let carrier = cause.by.as_ref().and_then(|by| by.carrier.as_ref()).map(|name| format!("`{name}`"));
-    match cause.cause {
+    cause_words(cause.cause, cause.end.as_deref(), cause.by.as_ref())
+}
+
+/// Words for a cause after its time, e.g. `waiting for a CPU that \`stress-ng\` had (pong end)`.
+pub fn cause_words(cause: CauseWord, end: Option<&str>, by: Option<&CausedBy>) -> String {
+    let carrier = by.and_then(|by| by.carrier.as_ref()).map(|name| format!("`{name}`"));
+    let by = by.map_or(String::new(), |by| format!("`{}`", by.name));
+    let towards = || end.unwrap_or("other");
+    let end = end.map_or(String::new(), |end| format!(" ({end} end)"));
+    match cause {
         CauseWord::WaitedForCpu if by.is_empty() => format!("waiting for a CPU{end}"),
         CauseWord::WaitedForCpu => format!("waiting for a CPU that {by} had{end}"),
         CauseWord::KernelThread | CauseWord::Instrument if carrier.is_some() => {

@@ -6,10 +6,11 @@ use crate::live_collect::settle_ns;
 use crate::store::{self, Rows};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use tailbound_host as host;
-use tailbound_record::{Notable, RunningIncidents};
-use tailbound_wire::{Order, SoFar, Spare};
+use tailbound_model::EchoRow;
+use tailbound_record::{KeptRow, Notable, RunningIncidents, WorstIncident};
+use tailbound_wire::{Absence, Order, SoFar, Spare};
 
 /// Largest number of rows of samples that are looked at in one turn, so that a turn takes less than a millisecond.
 const MOST_ROWS: u64 = 20_000;
@@ -103,6 +104,15 @@ impl LateMessages {
         sum
     }
 
+    /// Takes the worst incident of any end since the last call, with ordinary messages of the same end.
+    pub fn take_worst(&mut self) -> Option<(WorstIncident, Vec<KeptRow>)> {
+        let of_ends = self.ends.iter_mut().filter_map(|End { running, .. }| {
+            let worst = running.take_worst()?;
+            Some((worst, running.ordinary().to_vec()))
+        });
+        of_ends.max_by_key(|(worst, _)| worst.incident.excess_ns)
+    }
+
     /// Takes a time span that the controller does not know yet: in turn of an ordinary message and of the worst incident.
     pub fn unsent(&mut self) -> Option<Spare> {
         let is_incident = self.ordinary.is_empty() || self.is_turn_of_incidents && !self.incidents.is_empty();
@@ -110,6 +120,22 @@ impl LateMessages {
         self.is_turn_of_incidents = !is_incident;
         Some(Spare::of((next.begin_ns, next.end_ns), next.rank))
     }
+}
+
+/// The row of a message that a receiving end received in this time, in a sample memory with room for the whole trial. Few rows are
+/// looked at, and none that the end may still write.
+pub(super) fn received(memory: &Memory, absence: &Absence) -> Option<EchoRow> {
+    let cells = memory.echo();
+    let in_ns = |row: u64| cells.get(row).map_or(0, |cell| cell.in_ns.load(Relaxed));
+    // Rows that are not written have no time.
+    let (mut low, mut high) = (0, cells.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if (1..absence.begin_ns).contains(&in_ns(middle)) { low = middle + 1 } else { high = middle }
+    }
+    let until =
+        (low..low + MOST_ROWS).find(|row| !(1..=absence.end_ns).contains(&in_ns(*row))).unwrap_or(low + MOST_ROWS);
+    store::echo_rows(&memory.bytes(low, until)).into_iter().find(|row| row.seq == absence.seq)
 }
 
 /// Whether the rows of this end say when answers were received.

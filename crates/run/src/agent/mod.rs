@@ -10,6 +10,7 @@ mod child_process;
 mod host_clock;
 mod host_settings;
 mod late_messages;
+mod live_causes;
 mod load_process;
 mod loads;
 mod measuring_process;
@@ -91,6 +92,8 @@ struct Agent {
     log_level: LevelFilter,
     /// Whether the controller understands summaries of late messages while a trial runs.
     has_summaries: bool,
+    /// Whether the controller understands causes while a trial runs.
+    has_causes: bool,
 }
 
 enum Ready {
@@ -123,6 +126,7 @@ impl Agent {
             last_received_ns: host::monotonic_ns(),
             log_level: LevelFilter::INFO,
             has_summaries: false,
+            has_causes: false,
         }
     }
 
@@ -207,10 +211,14 @@ impl Agent {
         }
     }
 
-    /// The message that shows that this agent runs: a heartbeat, or the summary of late messages that is due.
+    /// The message that shows that this agent runs: a heartbeat, the summary of late messages that is due, or what was found of their
+    /// causes.
     fn heartbeat(&mut self) -> Message {
         if let Some(summary) = self.trial.as_mut().filter(|_| self.has_summaries).and_then(Trial::summary) {
             return Message::SoFar(summary);
+        }
+        if let Some(causes) = self.trial.as_mut().filter(|_| self.has_causes).and_then(Trial::causes) {
+            return causes;
         }
         self.heartbeats += 1;
         let spare = self.trial.as_mut().and_then(Trial::unsent);
@@ -267,7 +275,8 @@ impl Agent {
                 self.log_level = crate::log::agent(&hello.capabilities);
                 tracing::info!(pid = std::process::id(), tailbound = hello.tailbound, "agent begins");
                 self.lease_ns = hello.lease_ns;
-                self.has_summaries = hello.capabilities.iter().any(|word| word == SO_FAR);
+                let has = |capability: &str| hello.capabilities.iter().any(|word| word == capability);
+                (self.has_summaries, self.has_causes) = (has(SO_FAR), has(CAUSES));
                 Ok(())
             }
             Message::Ask(ask) => {
@@ -331,6 +340,10 @@ impl Agent {
                 self.trial.iter_mut().for_each(|trial| trial.spare_for_another(spare));
                 Ok(())
             }
+            Message::Absence(absence) => {
+                self.trial.iter_mut().for_each(|trial| trial.look_for_causes(absence));
+                Ok(())
+            }
             Message::Finish => {
                 self.tool = None;
                 if let Some(trial) = self.trial.take() {
@@ -356,7 +369,7 @@ fn hello() -> Hello {
         protocol_max: PROTOCOL_MAX,
         tailbound: env!("CARGO_PKG_VERSION").into(),
         session: format!("{}-{}", std::process::id(), host::monotonic_ns()),
-        capabilities: ["memory-fd", SPARES, SO_FAR].map(str::to_owned).to_vec(),
+        capabilities: ["memory-fd", SPARES, SO_FAR, CAUSES].map(str::to_owned).to_vec(),
         lease_ns: 0,
         boot_id: host::boot_id().unwrap_or_default(),
         clock: host::clock_id().unwrap_or_default(),

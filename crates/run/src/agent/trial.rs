@@ -1,7 +1,8 @@
 //! The supervisor's work for one trial: sample memory, loads, measuring process.
 
 use super::card_clocks::CardClocks;
-use super::late_messages::LateMessages;
+use super::late_messages::{self, LateMessages};
+use super::live_causes::{LiveCauses, Question};
 use super::loads::Loads;
 use super::measuring_process::{self, Started};
 use super::real_time_guard::Guard;
@@ -9,6 +10,7 @@ use super::ring_drain::Drain;
 use super::thread_watch::Watched;
 use crate::connection::Connection;
 use crate::hot::{FlowMemory, Memory, MemoryKind};
+use crate::kept_windows::{apart, widened};
 use crate::store::{self, Rows};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -20,7 +22,7 @@ use std::time::Duration;
 use tailbound_host as host;
 use tailbound_host::OffsetTrack;
 use tailbound_model::*;
-use tailbound_record::Notable;
+use tailbound_record::{KeptRow, Notable, WorstIncident};
 use tailbound_wire::*;
 
 /// A trial that runs for longer than this can have more events than an agent keeps, ns.
@@ -29,6 +31,9 @@ const LONG_NS: i64 = 20_000_000_000;
 const FIRST_SUMMARY_NS: i64 = 60_000_000_000;
 /// Time between two summaries of late messages, ns.
 const SUMMARY_NS: i64 = 30_000_000_000;
+/// Time from the begin of the search for causes until the summary that has them, ns: the agents of both ends look for causes one
+/// after the other, and send one message per second.
+const SEARCH_NS: i64 = 8_000_000_000;
 /// Longest time for opening and closing the driver in a trial, ns.
 const OPENING_NS: i64 = 60_000_000_000;
 /// Longest time for which the supervisor waits, after the loads have ended, for threads that the loads kept from a CPU.
@@ -102,6 +107,9 @@ pub(super) struct Trial {
     begun_ns: i64,
     /// Number of summaries of late messages that were sent.
     summaries: i64,
+    live_causes: LiveCauses,
+    /// Number of summaries for which causes were looked for.
+    searches: i64,
     /// True while the rings are drained: between the messages `go` and `done`, if the controller's order asks for rings
     /// of sample memory.
     draining: bool,
@@ -153,6 +161,8 @@ impl Trial {
             late: LateMessages::new(&order),
             begun_ns: i64::MAX,
             summaries: 0,
+            live_causes: LiveCauses::new(&order),
+            searches: 0,
             draining: false,
             card_clocks: CardClocks::open(&order),
             order,
@@ -221,6 +231,7 @@ impl Trial {
                     self.scripted = prepared.scripted_clock;
                     let order = &self.order;
                     let level = order.spec.attribution;
+                    self.live_causes.begin(&prepared.threads);
                     self.switches.open(&prepared.threads, self.scripted, (level, &order.guest_cpus));
                     let fds = self.memories.iter().map(|(fd, _)| fd).chain(self.counts.iter().map(|(fd, _)| fd));
                     prepared.memory_fds = fds.map(AsRawFd::as_raw_fd).collect();
@@ -282,9 +293,11 @@ impl Trial {
 
     /// Sends the rows of samples that will not change any more from the rings to the controller.
     pub fn drain(&mut self, controller: &mut Connection) -> io::Result<()> {
-        let Trial { drain, late, memories, switches, order, .. } = self;
+        let Trial { drain, late, live_causes, memories, switches, order, .. } = self;
         drain.turn(memories, &self.track, controller, &mut |index, first, bytes| {
-            if switches.is_watching() {
+            if switches.is_watching() && order.ends.get(index).is_some_and(|end| end.role.receives()) {
+                live_causes.remember(bytes);
+            } else if switches.is_watching() {
                 spare(switches, late.add(order, index, (first, bytes), &memories[index].1));
             }
         })
@@ -316,14 +329,59 @@ impl Trial {
     /// The late messages so far, if a summary of them is due; never in a trial of less than a minute, and never if the study asks for
     /// no causes.
     pub fn summary(&mut self) -> Option<SoFar> {
-        let due_ns = self.begun_ns.saturating_add(FIRST_SUMMARY_NS).saturating_add(self.summaries * SUMMARY_NS);
-        let measures = self.switches.next_ns().is_some() && self.order.spec.measure.flow().is_none();
-        if !measures || host::monotonic_ns() < due_ns {
+        if !self.is_due(FIRST_SUMMARY_NS + self.summaries * SUMMARY_NS) {
             return None;
         }
         self.summaries += 1;
-        let t0_ns = self.memories.first().map_or(0, |(_, memory)| memory.header().t0_ns.load(Acquire));
-        Some(SoFar { moved: self.switches.moved, ..self.late.so_far(t0_ns) })
+        Some(SoFar { moved: self.switches.moved, ..self.late.so_far(self.t0_ns()) })
+    }
+
+    /// Whether the trial measures messages with answers, and has run for this time, ns.
+    fn is_due(&self, after_ns: i64) -> bool {
+        let measures = self.switches.next_ns().is_some() && self.order.spec.measure.flow().is_none();
+        measures && host::monotonic_ns() >= self.begun_ns.saturating_add(after_ns)
+    }
+
+    /// Time at which the first message was due, ns.
+    fn t0_ns(&self) -> i64 {
+        self.memories.first().map_or(0, |(_, memory)| memory.header().t0_ns.load(Acquire))
+    }
+
+    /// Looks for the causes of the worst incident since the last search, if a summary is due soon. Returns what was found and is not
+    /// sent yet.
+    pub fn causes(&mut self) -> Option<Message> {
+        if self.is_due(FIRST_SUMMARY_NS + self.searches * SUMMARY_NS - SEARCH_NS) {
+            self.searches += 1;
+            let worst = self.late.take_worst();
+            worst.into_iter().for_each(|(worst, ordinary)| self.search_at_sender(worst, ordinary));
+        }
+        self.live_causes.unsent()
+    }
+
+    fn search_at_sender(&mut self, worst: WorstIncident, ordinary: Vec<KeptRow>) {
+        if !self.live_causes.has_cpu() {
+            return self.live_causes.refuse();
+        }
+        let due_ns = |row: &SenderRow| if row.intended_ns == NO_TIME { row.send_begin_ns } else { row.intended_ns };
+        let spans = ordinary.iter().map(|kept| (due_ns(&kept.row), kept.row.receive_ns));
+        let spans = std::iter::once((worst.incident.begin_ns, worst.incident.end_ns)).chain(spans);
+        let seen = self.switches_within(&apart(spans.map(widened)));
+        let after_ms = (worst.incident.begin_ns - self.t0_ns()) / 1_000_000;
+        self.live_causes.search(Question::Sender(Box::new(worst), ordinary, after_ms), seen);
+    }
+
+    /// Looks for causes in a time in which the sender of another agent had no message.
+    pub fn look_for_causes(&mut self, absence: Absence) {
+        if !self.live_causes.has_cpu() {
+            return self.live_causes.refuse();
+        }
+        let is_ring = self.order.ring.is_some();
+        let memories = self.memories.iter().filter(|(_, memory)| !is_ring && !memory.echo().is_empty());
+        let written = memories.filter_map(|(_, memory)| late_messages::received(memory, &absence)).next();
+        if let Some(row) = written.or_else(|| self.live_causes.remembered(&absence)) {
+            let seen = self.switches_within(&[widened((absence.begin_ns, absence.end_ns))]);
+            self.live_causes.search(Question::Receiver(absence, row), seen);
+        }
     }
 
     /// Takes a time span whose events the other agents should keep.

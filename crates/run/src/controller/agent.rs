@@ -55,8 +55,10 @@ pub(super) struct Agent {
     pub spares: bool,
     /// Whether the agent sends summaries of late messages while a trial runs.
     pub has_summaries: bool,
+    /// Whether the agent finds causes of late messages while a trial runs.
+    pub has_causes: bool,
     /// Channel for what the agent reports while its ends measure, and the number of this agent: time spans whose events the other
-    /// agents should keep (`Spare`), and summaries of late messages (`SoFar`).
+    /// agents should keep (`Spare`), summaries of late messages (`SoFar`), and what they need to find causes (`Absence`, `Causes`).
     pub meanwhile: Option<(usize, UnboundedSender<(usize, Message)>)>,
 }
 
@@ -175,6 +177,7 @@ impl Agent {
             silent: false,
             spares: false,
             has_summaries: false,
+            has_causes: false,
             meanwhile: None,
         }
     }
@@ -191,7 +194,7 @@ impl Agent {
         let message = self.message(Instant::now() + self.silence).await?;
         let hello = accept_hello(message)?;
         let has = |capability: &str| hello.capabilities.iter().any(|word| word == capability);
-        (self.spares, self.has_summaries) = (has(SPARES), has(SO_FAR));
+        (self.spares, self.has_summaries, self.has_causes) = (has(SPARES), has(SO_FAR), has(CAUSES));
         self.clock = hello.clock;
         Ok(())
     }
@@ -222,7 +225,9 @@ impl Agent {
                             self.report(Message::Spare(*spare));
                         }
                         Message::Heartbeat(_) => {}
-                        Message::SoFar(so_far) => self.report(Message::SoFar(*so_far)),
+                        Message::SoFar(_) | Message::Absence(_) | Message::Causes(_) => {
+                            self.report((**message).clone())
+                        }
                         _ => return Ok(frame),
                     },
                     Frame::Memory { .. } => return Ok(frame),

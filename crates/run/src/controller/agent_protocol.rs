@@ -2,7 +2,7 @@
 //! the reasons for which an agent is lost.
 
 use std::time::Duration;
-use tailbound_wire::{Hello, Message, PROTOCOL_MAX, PROTOCOL_MIN, SO_FAR, WireError};
+use tailbound_wire::{CAUSES, Hello, Message, PROTOCOL_MAX, PROTOCOL_MIN, SO_FAR, WireError};
 
 /// Time without received bytes after which an agent on this host counts as lost. Agents send a heartbeat every second.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
@@ -81,7 +81,7 @@ pub(super) fn hello(lease_ns: i64) -> Hello {
         protocol_max: PROTOCOL_MAX,
         tailbound: env!("CARGO_PKG_VERSION").into(),
         session: String::new(),
-        capabilities: vec![crate::log::capability(), SO_FAR.to_owned()],
+        capabilities: vec![crate::log::capability(), SO_FAR.to_owned(), CAUSES.to_owned()],
         lease_ns,
         boot_id: String::new(),
         clock: String::new(),

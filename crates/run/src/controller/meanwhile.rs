@@ -1,5 +1,5 @@
 //! While a trial runs, passes on what its agents report: to the other agents, which time spans the agent of the sender found worth
-//! keeping, and to the caller of the run, which messages were late so far.
+//! keeping and when the sender had no message, and to the caller of the run, which messages were late so far, and why.
 
 use super::agent::{Agent, Writer};
 use super::common_start::difference;
@@ -58,8 +58,10 @@ impl Clocks {
     }
 }
 
-/// What agents report while their ends measure (`Spare` and `SoFar`), with the number of the agent.
+/// What agents report while their ends measure (`Spare`, `SoFar`, `Absence` and `Causes`), with the number of the agent.
 pub(super) struct Meanwhile {
+    /// For each agent the identifier of its clock, if it finds causes.
+    finders: Vec<Option<String>>,
     sender: UnboundedSender<(usize, Message)>,
     receiver: UnboundedReceiver<(usize, Message)>,
     summary: LiveSummary,
@@ -68,7 +70,8 @@ pub(super) struct Meanwhile {
 impl Meanwhile {
     pub fn new(agents: &[(Vec<Role>, Agent)]) -> Meanwhile {
         let (sender, receiver) = unbounded_channel();
-        Meanwhile { sender, receiver, summary: LiveSummary::begin(agents) }
+        let finders = agents.iter().map(|(_, agent)| agent.has_causes.then(|| agent.clock.clone())).collect();
+        Meanwhile { finders, sender, receiver, summary: LiveSummary::begin(agents) }
     }
 
     /// The channel for what an agent reports.
@@ -76,8 +79,14 @@ impl Meanwhile {
         self.sender.clone()
     }
 
-    /// Passes each time span on to all other agents that understand it (`None` = one does not), and late messages to `progress`,
-    /// until the future is dropped.
+    /// Whether the agent `to` can look for causes in a time of the clock of the agent `from`.
+    fn can_look(&self, from: usize, to: usize) -> bool {
+        let finder = |number: usize| self.finders.get(number).and_then(Option::as_ref);
+        from != to && finder(to).is_some() && finder(to) == finder(from)
+    }
+
+    /// Passes each time span on to all other agents that understand it (`None` = one does not), and late messages with their causes to
+    /// `progress`, until the future is dropped.
     pub async fn pass_on(mut self, clocks: &Clocks, agents: Vec<Option<Writer>>, progress: &mut dyn Progress) {
         while let Some((from, message)) = self.receiver.recv().await {
             let now_ns = tailbound_host::monotonic_ns();
@@ -86,6 +95,18 @@ impl Meanwhile {
                 Message::SoFar(so_far) => {
                     let all = self.summary.add(from, so_far);
                     all.iter().for_each(|all| progress.event(ProgressEvent::SoFar(all)));
+                    continue;
+                }
+                Message::Causes(causes) => {
+                    self.summary.add_causes(from, causes);
+                    continue;
+                }
+                Message::Absence(absence) => {
+                    let others = agents.iter().enumerate().filter(|(to, _)| self.can_look(from, *to));
+                    for agent in others.filter_map(|(_, agent)| agent.as_ref()) {
+                        // As below.
+                        let _ = agent.send(Message::Absence(absence)).await;
+                    }
                     continue;
                 }
                 _ => continue,

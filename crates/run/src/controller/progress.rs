@@ -1,6 +1,7 @@
 //! Events that a run reports to its caller as they happen.
 
 use std::time::Duration;
+use tailbound_document::CauseWord;
 use tailbound_model::{Counter, Nanos, Warning};
 
 /// An event that a run reports to its caller.
@@ -69,6 +70,39 @@ pub struct LateSoFar {
     pub worst_excess: Nanos,
     /// Kernel counters that moved during incidents, each with the name of the agent that read the counter.
     pub moved: Vec<(Counter, String)>,
+    /// Causes of the worst incident since the event before, if an agent found some.
+    pub causes: Option<KnownCauses>,
+    /// Whether an agent looks for no causes, because no CPU is free for it.
+    pub no_free_cpu: bool,
+}
+
+/// Causes of an incident of a trial that still runs, each with a lower bound of its time. The report finds all of them after the
+/// trial.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownCauses {
+    /// Time from the first message to the begin of the incident.
+    pub after: Nanos,
+    /// Time of the incident beyond the usual.
+    pub excess: Nanos,
+    /// Causes, at most three, the largest first.
+    pub causes: Vec<KnownCause>,
+    /// Time of causes that are left out.
+    pub others: Nanos,
+    /// Time in which the sending end had no message, if no agent looked for causes at the other end.
+    pub not_seen: Nanos,
+}
+
+/// A cause of late messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownCause {
+    /// Word for the cause.
+    pub cause: CauseWord,
+    /// Name of the end to which the time belongs.
+    pub end: String,
+    /// Name of the program, thread or interrupt that had the CPU, if one had and its name is known.
+    pub by: Option<String>,
+    /// Lower bound of the time.
+    pub time: Nanos,
 }
 
 /// Receives the events of a run, on the thread of the controller, never on a measured thread.

@@ -5,7 +5,7 @@ use super::agent_protocol::Lost;
 use super::context::RunContext;
 use super::trial_length::{limit, quiet, slots};
 use super::trial_state::{Part, TrialContext, TrialResult};
-use super::{RunError, cpu_plan, discovery, flow, host_watch};
+use super::{RunError, cpu_plan, discovery, flow, free_cpus, host_watch};
 use crate::live_collect;
 use std::path::Path;
 use std::time::Duration;
@@ -60,6 +60,13 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
     let end_order = |role: &Role| EndOrder { role: *role, options: discovery::options(spec, lab.place_of(*role), lab) };
     let host = lab.host_of(roles[0]);
     let named_cpus = cpu_plan::named_cpus_at(spec, !roles[0].receives());
+    let housekeeping = match host {
+        Some(h) if h.place.is_remote() || !context.housekeeping.0.iter().all(|cpu| h.cpus.contains(cpu)) => {
+            cpu_plan::housekeeping_of(&named_cpus, &h.cpus)
+        }
+        _ => context.housekeeping.clone(),
+    };
+    let place = if roles[0].receives() { &spec.pong.place } else { &spec.ping.place };
     Order {
         run_id: context.run.run_id.clone(),
         trial: context.trial.id,
@@ -79,12 +86,8 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         driver_path: None,
         // Only an agent on this host reaches the record.
         rescue: dir.to_str().filter(|_| host.is_none()).map(str::to_owned),
-        housekeeping: match host {
-            Some(h) if h.place.is_remote() || !context.housekeeping.0.iter().all(|cpu| h.cpus.contains(cpu)) => {
-                cpu_plan::housekeeping_of(&named_cpus, &h.cpus)
-            }
-            _ => context.housekeeping.clone(),
-        },
+        free: free_cpus::free(spec, place, &housekeeping),
+        housekeeping,
         allowed: if host.is_none() { context.allowed.clone() } else { CpuList::default() },
         // An agent on this host records the threads of the guests there.
         guest_cpus: if host.is_none() { cpus_of_few(host_watch::guest_cpus(lab)) } else { CpuList::default() },

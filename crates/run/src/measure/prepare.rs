@@ -190,6 +190,7 @@ mod tests {
             housekeeping: CpuList::default(),
             guest_cpus: CpuList::default(),
             allowed: CpuList::default(),
+            free: CpuList::default(),
             late_above_ns: None,
             tool: None,
             streams: Vec::new(),

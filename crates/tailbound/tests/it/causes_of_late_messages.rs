@@ -458,10 +458,10 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
 }
 
 /// Keeps a CPU busy with this policy for this time.
-fn keep_busy(name: &std::ffi::CStr, policy: Policy, cpu: u32, seconds: u64) {
+pub fn keep_busy(name: &std::ffi::CStr, policy: Policy, cpu: u32, time: Duration) {
     nix::sys::prctl::set_name(name).unwrap();
     scheduling::apply(0, &RoleScheduling { policy: Some(policy), cpus: Some(CpuList::one(cpu)) }).unwrap();
-    let end_ns = monotonic_ns() + seconds as i64 * 1_000_000_000;
+    let end_ns = monotonic_ns() + time.as_nanos() as i64;
     while monotonic_ns() < end_ns {}
 }
 
@@ -484,8 +484,8 @@ fn a_real_time_pong_that_the_fair_server_displaces_is_explained() {
     let mut run = bench.start(&study);
     wait_for_measuring(run.id() as i32, "pong");
     std::thread::scope(|scope| {
-        scope.spawn(|| keep_busy(c"fair-hog", Policy::Other { nice: 0 }, 1, 3));
-        scope.spawn(|| keep_busy(c"rt-hog", Policy::Fifo { priority: 10 }, 1, 3));
+        scope.spawn(|| keep_busy(c"fair-hog", Policy::Other { nice: 0 }, 1, Duration::from_secs(3)));
+        scope.spawn(|| keep_busy(c"rt-hog", Policy::Fifo { priority: 10 }, 1, Duration::from_secs(3)));
     });
     assert!(run.wait().unwrap().success());
     let report = bench.report();
