@@ -149,7 +149,7 @@ fn so_far(late: &LateSoFar) -> String {
             // A summary of an hour ago has the causes of the worst incident.
             None => causes.iter().for_each(|causes| {
                 let newest = took(causes.after, causes.excess);
-                text.push_str(&format!("; the worst since the line before, {newest}{}", divided(causes)));
+                text.push_str(&format!("; the worst recent one, {newest}{}", divided(causes)));
             }),
         }
     }

@@ -6,6 +6,7 @@
 use crate::{cause_numbers, store};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
 use tailbound_analysis::{Elsewhere, Running, RunningCause, RunningCauses};
 use tailbound_host as host;
 use tailbound_model::{CpuList, EchoRow, Policy, RoleScheduling, Switches, ThreadTable, TrialSpec};
@@ -30,6 +31,8 @@ pub(super) struct LiveCauses {
     free: CpuList,
     threads: ThreadTable,
     is_real_time: bool,
+    /// The thread that looks for causes, which may have ended.
+    thread: Option<JoinHandle<()>>,
     found: Option<Receiver<Vec<Message>>>,
     unsent: VecDeque<Message>,
     /// The newest rows of an answering end whose sample memory is a ring.
@@ -43,6 +46,7 @@ impl LiveCauses {
             free: order.free.clone(),
             threads: ThreadTable::default(),
             is_real_time: false,
+            thread: None,
             found: None,
             unsent: VecDeque::new(),
             rows: VecDeque::new(),
@@ -79,8 +83,12 @@ impl LiveCauses {
         self.rows.iter().find(|row| row.seq == absence.seq).copied()
     }
 
-    /// Looks for causes on a thread of its own, in the events that were recorded around the messages. A search that has not ended is
-    /// given up.
+    /// Whether a search can begin: the thread of the one before has ended, so that the memory for one is enough.
+    pub fn can_search(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Looks for causes on a thread of its own, in the events that were recorded around the messages.
     pub fn search(&mut self, question: Question, seen: Switches) {
         let (sender, receiver) = channel();
         let (spec, threads, is_real_time) = (self.spec.clone(), self.threads.clone(), self.is_real_time);
@@ -103,7 +111,15 @@ impl LiveCauses {
             let _ = sender.send(messages);
         };
         // Without a thread, this summary has no causes.
-        self.found = std::thread::Builder::new().name("tb-causes".into()).spawn(job).ok().map(|_| receiver);
+        self.thread = std::thread::Builder::new().name("tb-causes".into()).spawn(job).ok();
+        self.found = Some(receiver);
+    }
+
+    /// Gives up what was not found or sent before the summary for which it was wanted, for example because other programs used the free
+    /// CPUs.
+    pub fn give_up(&mut self) {
+        self.found = None;
+        self.unsent.clear();
     }
 
     /// Takes a message that the controller does not have yet.
@@ -331,6 +347,7 @@ mod tests {
             free: CpuList([0, 1].into()),
             threads: ThreadTable::default(),
             is_real_time: false,
+            thread: None,
             found: None,
             unsent: VecDeque::new(),
             rows: VecDeque::new(),

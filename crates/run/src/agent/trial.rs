@@ -333,6 +333,7 @@ impl Trial {
             return None;
         }
         self.summaries += 1;
+        self.live_causes.give_up();
         Some(SoFar { moved: self.switches.moved, ..self.late.so_far(self.t0_ns()) })
     }
 
@@ -362,6 +363,9 @@ impl Trial {
         if !self.live_causes.has_cpu() {
             return self.live_causes.refuse();
         }
+        if !self.live_causes.can_search() {
+            return;
+        }
         let due_ns = |row: &SenderRow| if row.intended_ns == NO_TIME { row.send_begin_ns } else { row.intended_ns };
         let spans = ordinary.iter().map(|kept| (due_ns(&kept.row), kept.row.receive_ns));
         let spans = std::iter::once((worst.incident.begin_ns, worst.incident.end_ns)).chain(spans);
@@ -378,7 +382,8 @@ impl Trial {
         let is_ring = self.order.ring.is_some();
         let memories = self.memories.iter().filter(|(_, memory)| !is_ring && !memory.echo().is_empty());
         let written = memories.filter_map(|(_, memory)| late_messages::received(memory, &absence)).next();
-        if let Some(row) = written.or_else(|| self.live_causes.remembered(&absence)) {
+        let row = written.or_else(|| self.live_causes.remembered(&absence));
+        if let Some(row) = row.filter(|_| self.live_causes.can_search()) {
             let seen = self.switches_within(&[widened((absence.begin_ns, absence.end_ns))]);
             self.live_causes.search(Question::Receiver(absence, row), seen);
         }

@@ -70,7 +70,7 @@ pub struct LateSoFar {
     pub worst_excess: Nanos,
     /// Kernel counters that moved during incidents, each with the name of the agent that read the counter.
     pub moved: Vec<(Counter, String)>,
-    /// Causes of the worst incident since the event before, if an agent found some.
+    /// Causes of the worst incident that ended since the causes of the event before were looked for, if an agent found some.
     pub causes: Option<KnownCauses>,
     /// Whether an agent looks for no causes, because no CPU is free for it.
     pub no_free_cpu: bool,

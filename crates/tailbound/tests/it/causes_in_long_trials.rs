@@ -122,7 +122,7 @@ fn lines_of_a_long_trial_name_the_causes() {
     // Limit: 70 to 130 % of the time, as for all planted faults.
     let ms = ms_before(first, " stopped by a signal or a debugger (pong end)");
     assert!((stopped_ms * 0.7..=stopped_ms * 1.3).contains(&ms), "{stopped_ms} ms: {first}");
-    let newest = second.split("; the worst since the line before, ").nth(1).expect(second);
+    let newest = second.split("; the worst recent one, ").nth(1).expect(second);
     let program = std::fs::read_to_string("/proc/self/comm").unwrap();
     let words = format!(" waiting for a CPU that `{}` had", program.trim_end());
     assert!((140.0..=260.0).contains(&ms_before(newest, &words)), "{words}: {second}");
