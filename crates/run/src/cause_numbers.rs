@@ -54,6 +54,6 @@ mod tests {
     #[test]
     fn numbers_stay_the_same_in_later_releases() {
         let words: Vec<String> = WORDS.iter().map(|word| serde_json::to_string(word).unwrap()).collect();
-        insta::assert_snapshot!(words.join(" "), @"");
+        insta::assert_snapshot!(words.join(" "), @r#""waited_for_cpu" "kernel_thread" "irq" "ipi" "softirq" "page_fault" "reclaim" "blocked_io" "kernel_lock" "stopped" "frozen" "cpu_quota" "rt_throttled" "deadline_throttled" "fair_server" "idle_exit" "executor" "timer_late" "steal" "frequency" "queue_discipline" "gate" "device_queue" "socket_queue" "reassembly""#);
     }
 }

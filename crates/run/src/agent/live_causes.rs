@@ -284,7 +284,8 @@ mod tests {
 
     #[test]
     fn a_program_that_had_the_cpu_of_the_sender_is_named() {
-        let events = vec![switch(199 * MS, 0, OTHER, None), wake(200 * MS), switch(400 * MS, OTHER, OWN, None)];
+        let events =
+            vec![switch(199 * MS, 0, OTHER, None), wake(200 * MS), switch(400 * MS - 10_000, OTHER, OWN, None)];
         let events = [events, vec![switch(401 * MS, OWN, 0, Some(SleepState::Interruptible))]].concat();
         let found = ask("ping", &seen("ping", events), worst(400 * MS, 400 * MS));
         let [Message::Causes(Causes::Sender { causes, after_ms: 200, excess_us, elsewhere_us, .. })] = &found[..]

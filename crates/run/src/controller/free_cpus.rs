@@ -38,30 +38,42 @@ fn used(end: &EndSpec, own: &PlaceSpec) -> Option<BTreeSet<u32>> {
 mod tests {
     use super::*;
     use std::path::Path;
+    use tailbound_model::VmSpec;
 
-    /// The free CPUs among 0 to 3, for an agent at the place of an end.
-    fn free_of(study: &str, at_ping: bool) -> String {
-        let text = format!("study: s\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 200 }} }}\ndriver: udp\n{study}");
+    /// A trial whose ends have these CPUs.
+    fn spec(ends: &str) -> TrialSpec {
+        let text = format!("study: s\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 200 }} }}\ndriver: udp\n{ends}");
         let plan = tailbound_study::load_str("s.yaml", &text, Path::new(""), &[]).unwrap_or_else(|e| panic!("{e}"));
-        let spec = &plan.conditions[0].spec;
-        let own = if at_ping { &spec.ping.place } else { &spec.pong.place };
+        plan.conditions[0].spec.clone()
+    }
+
+    /// The free CPUs among 0 to 3.
+    fn free_of(spec: &TrialSpec, own: &PlaceSpec) -> String {
         free(spec, own, &CpuList((0..4).collect())).to_string()
     }
 
     #[test]
     fn a_cpu_is_free_if_every_end_on_the_machine_has_other_cpus() {
-        assert_eq!(free_of("ends: { ping: { cpus: \"0\" }, pong: { cpus: \"1-2\" } }\n", true), "3");
-        assert_eq!(free_of("ends: { ping: { cpus: \"0\" } }\n", true), "");
-        assert_eq!(free_of("", false), "");
+        let here = |ends: &str| {
+            let spec = spec(ends);
+            free_of(&spec, &spec.ping.place)
+        };
+        assert_eq!(here("ends: { ping: { cpus: \"0\" }, pong: { cpus: \"1-2\" } }\n"), "3");
+        assert_eq!(here("ends: { ping: { cpus: \"0\" } }\n"), "");
+        assert_eq!(here(""), "");
     }
 
     #[test]
     fn an_end_on_another_machine_uses_no_cpu_of_this_one_but_its_guest_does() {
-        let study =
-            |place: &str| format!("ends: {{ ping: {{ cpus: \"0\", place: process }}, pong: {{ place: {place} }} }}\n");
-        let ssh = study("{ ssh: { host: one, address: 192.0.2.1 } }");
-        assert_eq!([true, false].map(|at_ping| free_of(&ssh, at_ping)), ["1-3", ""]);
-        assert_eq!(free_of(&study("{ vm: {} }"), true), "");
-        assert_eq!(free_of(&study("{ vm: { vcpu_threads: [{ cpus: \"1\" }] } }"), true), "2-3");
+        let mut spec = spec("ends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n");
+        let guest = |threads: &[u32]| {
+            let on = |cpu: &u32| RoleScheduling { policy: None, cpus: Some(CpuList::one(*cpu)) };
+            PlaceSpec::Vm(Box::new(VmSpec { vcpu_threads: threads.iter().map(on).collect(), ..VmSpec::default() }))
+        };
+        for (threads, at_ping, in_guest) in [(&[][..], "", "0,2-3"), (&[2], "1,3", "0,2-3")] {
+            spec.pong.place = guest(threads);
+            let free = [&spec.ping.place, &spec.pong.place].map(|own| free_of(&spec, own));
+            assert_eq!(free, [at_ping, in_guest]);
+        }
     }
 }

@@ -109,11 +109,12 @@ fn lines_of_a_long_trial_name_the_causes() {
     wait_for_measuring(run.id() as i32, "pong");
     std::thread::sleep(Duration::from_secs(5));
     let pid = measuring(run.id() as i32, "pong").expect("the end measures");
-    let planted = Duration::from_millis(200);
-    let (begin_ns, end_ns) = stop(pid, planted);
+    let (begin_ns, end_ns) = stop(pid, Duration::from_millis(200));
     let stopped_ms = (end_ns - begin_ns) as f64 / 1e6;
     std::thread::sleep(Duration::from_secs(58));
-    std::thread::spawn(move || keep_busy(c"causes-hog", Policy::Fifo { priority: 90 }, 0, planted)).join().unwrap();
+    // Shorter than the stop, so that the second line has a worst message and a worst recent one.
+    let hog = || keep_busy(c"causes-hog", Policy::Fifo { priority: 90 }, 0, Duration::from_millis(150));
+    std::thread::spawn(hog).join().unwrap();
     assert!(run.wait().unwrap().success(), "{}", bench.stderr());
     let shown = bench.stderr();
     let lines: Vec<&str> = shown.lines().filter(|line| line.contains("(preliminary; all causes follow")).collect();
@@ -125,5 +126,5 @@ fn lines_of_a_long_trial_name_the_causes() {
     let newest = second.split("; the worst recent one, ").nth(1).expect(second);
     let program = std::fs::read_to_string("/proc/self/comm").unwrap();
     let words = format!(" waiting for a CPU that `{}` had", program.trim_end());
-    assert!((140.0..=260.0).contains(&ms_before(newest, &words)), "{words}: {second}");
+    assert!((105.0..=195.0).contains(&ms_before(newest, &words)), "{words}: {second}");
 }

@@ -42,9 +42,8 @@ fn hello_is_exchanged() {
         let mut reader = FrameReader::default();
         reader.push(&received[..n]);
         let Ok(Some(Frame::Message(message))) = reader.next_frame() else { panic!("no frame") };
-        assert!(
-            matches!(*message, Message::Hello(h) if h.capabilities == [crate::log::capability(), SO_FAR.to_owned()])
-        );
+        let words = [crate::log::capability(), SO_FAR.to_owned(), CAUSES.to_owned()];
+        assert!(matches!(*message, Message::Hello(h) if h.capabilities == words));
     });
 }
 
