@@ -72,12 +72,37 @@ function readable(picture) {
       const [cx, cy] = [box.x + box.width / 2, triangle ? box.y + 5 : box.y + box.height / 2];
       mark.append(svg("circle", { class: "hit", cx, cy, r: 9 }));
     }
-    mark.addEventListener("pointerenter", () => show(mark));
-    mark.addEventListener("pointerleave", () => document.activeElement === mark || hide(mark));
     mark.addEventListener("focus", () => show(mark));
     mark.addEventListener("blur", () => hide(mark));
   }
   picture.querySelector(".mark")?.setAttribute("tabindex", 0);
+  byPointer(picture);
+}
+
+/** The mark at a point of the window. Where the rooms around several dots overlap, it is the mark of the nearest dot. */
+function markAt(x, y) {
+  const marks = new Set(document.elementsFromPoint(x, y).map((node) => node.closest(".mark")).filter(Boolean));
+  const away = (mark) => {
+    const { left, top, width, height } = mark.querySelector(".hit").getBoundingClientRect();
+    return Math.hypot(left + width / 2 - x, top + height / 2 - y);
+  };
+  const dots = [...marks].filter((mark) => mark.querySelector(".hit"));
+  return dots.length ? dots.reduce((best, mark) => (away(mark) < away(best) ? mark : best)) : [...marks][0];
+}
+
+/** Shows the mark at which the pointer is. */
+function byPointer(picture) {
+  let shown;
+  const point = (mark) => {
+    if (mark === shown) return;
+    if (shown && document.activeElement !== shown) hide(shown);
+    shown = mark;
+    if (mark) show(mark);
+  };
+  for (const kind of ["pointermove", "pointerdown"]) {
+    picture.addEventListener(kind, (event) => point(markAt(event.clientX, event.clientY)));
+  }
+  picture.addEventListener("pointerleave", () => point());
 }
 
 /** One tab stop per figure; arrow keys go from mark to mark. */

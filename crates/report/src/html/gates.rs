@@ -20,6 +20,9 @@ const MESSAGES: &str = "Below, the messages that waited longest from their due t
                         the message was ready for its gate until it left. A vertical line is the first time at which the gate \
                         permitted the message by the schedule, and a short one its receipt";
 
+/// Explains the lines of a timeline that end later than the figure.
+const CUT: &str = " At the right edge, an arrow has the time at which a longer line would end.";
+
 pub(crate) fn is_there(report: &Report) -> bool {
     all(report).next().is_some()
 }
@@ -57,5 +60,6 @@ fn about(gate: &GateReport) -> String {
         (false, true) => "a filled dot is the time at which the message left, by its stamp",
         (false, false) => "no stamp shows when these messages left, so that their lines are dashed",
     };
-    format!("{TIMELINE}. {MESSAGES}; {left}.{}", prose(&not_placed(gate)))
+    let cut = if gate_timeline::has_cut_lines(gate) { CUT } else { "" };
+    format!("{TIMELINE}. {MESSAGES}; {left}.{cut}{}", prose(&not_placed(gate)))
 }

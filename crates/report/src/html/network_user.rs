@@ -1,7 +1,7 @@
 //! The section of the HTML page with the times of messages to the kernel and to the thread in one histogram.
 
 use crate::picture::canvas::Canvas;
-use crate::picture::network_user::{draw, has_ranges, is_there as any};
+use crate::picture::network_user::{draw, has_early, has_ranges, is_there as any};
 use tailbound_document::Report;
 
 /// Explains the figure.
@@ -13,6 +13,10 @@ const FIGURE: &str = "The times of messages in one direction, in one histogram f
 /// Explains what the figure has between two clocks.
 const RANGES: &str = " If the ends have different clocks, each message has a shortest and a longest possible time: the area has the \
                       shortest ones, and the dashed line the longest ones.";
+
+/// Explains negative times.
+const EARLY: &str = " Within one kernel, the receive stamp of an answer can be earlier than the end of its send call, from which the \
+                     time of an answer counts: such a time is negative, and the figure gives the number of such answers.";
 
 /// The colours of the histograms. On a narrow screen, their names at the right edge are out of sight.
 const KEYS: &str = "<span class=\"keys\"><span class=\"key s0\"></span>network<span class=\"key s2\"></span>user\
@@ -27,8 +31,9 @@ pub(crate) fn section(report: &Report) -> String {
         return String::new();
     }
     let ranges = if has_ranges(report) { RANGES } else { "" };
+    let early = if has_early(report) { EARLY } else { "" };
     format!(
-        "<section id=\"network-user\"><h2>Network and user</h2>\n<p class=\"lead\">{FIGURE}{ranges}{KEYS}</p>\n\
+        "<section id=\"network-user\"><h2>Network and user</h2>\n<p class=\"lead\">{FIGURE}{ranges}{early}{KEYS}</p>\n\
          <figure><div class=\"picture\">{}</div></figure></section>\n",
         draw(report).into_iter().map(Canvas::embed).collect::<String>()
     )

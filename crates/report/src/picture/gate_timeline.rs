@@ -9,13 +9,14 @@ use tailbound_document::{ConditionReport, GateClassReport, GateMessage, GateRepo
 
 const WIDTH: f64 = crate::picture::canvas::WIDTH;
 const LEFT: f64 = 170.0;
-const RIGHT: f64 = WIDTH - 24.0;
+const RIGHT: f64 = WIDTH - 104.0;
 const TOP: f64 = 10.0;
 /// Heights of the row of a class, of its band, and of the row of a message.
 const ROW: f64 = 24.0;
 const BAND: f64 = 14.0;
 const LANE: f64 = 18.0;
-/// Largest number of cycles that the figure shows. A message that left later ends at the edge, with an arrow.
+/// Largest number of cycles that the figure shows. The line of a message that left or arrived later ends at the edge, with an
+/// arrow and the time.
 const MOST_CYCLES: i64 = 4;
 /// Number of characters of the name of a class for which there is room.
 const NAME: usize = 22;
@@ -72,6 +73,12 @@ pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport) -> Option<Can
 /// Time from the due time of a message to the end of its line, ns.
 fn ends_after_ns(message: &GateMessage) -> i64 {
     message.left_after_ns.max(message.received_after_ns).unwrap_or(0)
+}
+
+/// True if the line of a message ends later than the figure.
+pub(crate) fn has_cut_lines(gate: &GateReport) -> bool {
+    let span_ns = gate.cycle_ns * cycles(gate);
+    gate.messages.iter().any(|message| message.due_phase_ns + ends_after_ns(message) > span_ns)
 }
 
 /// Number of cycles that the figure shows.
@@ -159,19 +166,21 @@ impl View<'_> {
             }
             None => canvas.line("line flat", (ready, y), (ends, y)),
         }
-        if let Some(permitted_ns) = message.permitted_after_ns {
+        let is_shown = |after_ns: &i64| message.due_phase_ns + after_ns <= self.span_ns;
+        if let Some(permitted_ns) = message.permitted_after_ns.filter(is_shown) {
             canvas.line("axis", (at(permitted_ns), y - 6.0), (at(permitted_ns), y + 6.0));
         }
-        if let Some(received_ns) = message.received_after_ns {
+        if let Some(received_ns) = message.received_after_ns.filter(is_shown) {
             canvas.line("line", (at(received_ns), y - 4.0), (at(received_ns), y + 4.0));
         }
         canvas.dot("gone", (due, y), 3.2);
-        match message.left_after_ns {
-            Some(left_ns) if message.due_phase_ns + left_ns <= self.span_ns => canvas.dot("", (at(left_ns), y), 3.6),
-            _ => {}
+        if let Some(left_ns) = message.left_after_ns.filter(is_shown) {
+            canvas.dot("", (at(left_ns), y), 3.6);
         }
-        if message.due_phase_ns + ends_after_ns(message) > self.span_ns {
-            canvas.text("tick", (RIGHT + 4.0, y + 4.0), "\u{2192}", Hold::Start);
+        let ends_ns = ends_after_ns(message);
+        if !is_shown(&ends_ns) {
+            let words = format!("\u{2192} {}", time((message.due_phase_ns + ends_ns) as f64));
+            canvas.text("tick", (RIGHT + 4.0, y + 4.0), &words, Hold::Start);
         }
     }
 

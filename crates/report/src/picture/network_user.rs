@@ -11,7 +11,7 @@ use tailbound_document::{ConditionReport, MetricReport, QuantileReport, Report, 
 use tailbound_model::Metric;
 
 const WIDTH: f64 = crate::picture::canvas::WIDTH;
-const ROW: f64 = 152.0;
+const ROW: f64 = 160.0;
 const PLOT: Plot = Plot { left: 64.0, right: WIDTH - 214.0, top: 26.0, bottom: ROW - 24.0 };
 
 /// A bucket of a histogram: its smallest and largest value, ns, and the number of messages.
@@ -48,6 +48,12 @@ pub(crate) fn is_there(report: &Report) -> bool {
 /// True if the ends of a condition have different clocks, so that a way has a shortest and a longest possible time.
 pub(crate) fn has_ranges(report: &Report) -> bool {
     report.conditions.iter().any(|condition| condition.out_network_range.is_some())
+}
+
+/// True if messages are not drawn because their time, which is exactly known, is negative or zero.
+pub(crate) fn has_early(report: &Report) -> bool {
+    let all = report.conditions.iter().flat_map(|condition| [true, false].map(|out| series(condition, out)));
+    all.flatten().any(|series| series.longest.is_none() && hidden(&series) > 0)
 }
 
 /// One drawing for each condition and direction with receive stamps of the kernel.
@@ -160,7 +166,8 @@ impl Row<'_> {
             canvas.text("tick", (PLOT.left - 8.0, y.at(tick) + 4.0), &count(tick as u64), Hold::End);
         }
         canvas.text("value strong", (PLOT.left, 17.0), &format!("{name}: {way}"), Hold::Start);
-        for (number, series) in self.series.iter().enumerate() {
+        let mut at = PLOT.top + 12.0;
+        for series in &self.series {
             canvas.open_fixed(series.hue, self.condition);
             canvas.mark(&mark(series), |canvas| {
                 let look = if series.is_part { "line thin" } else { "piece" };
@@ -169,11 +176,14 @@ impl Row<'_> {
                     canvas.path("line flat", &area(longest, x, y));
                 }
             });
-            let at = PLOT.top + 12.0 + 32.0 * number as f64;
             canvas.text("end", (PLOT.right + 12.0, at), series.name, Hold::Start);
             let [median, largest] = &series.figures;
-            let words = format!("p50 {median}, max {largest}");
-            canvas.text("quantile", (PLOT.right + 12.0, at + 13.0), &words, Hold::Start);
+            let words = [Some(format!("p50 {median}, max {largest}")), not_drawn(series)];
+            for line in words.into_iter().flatten() {
+                at += 13.0;
+                canvas.text("quantile", (PLOT.right + 12.0, at), &line, Hold::Start);
+            }
+            at += 19.0;
             canvas.close();
         }
         canvas.line("axis", (PLOT.left, PLOT.bottom), (PLOT.right, PLOT.bottom));
@@ -194,6 +204,18 @@ fn area(buckets: &Buckets, x: Log, y: Log) -> String {
     outlines(&columns, Units { left: 0.0, unit: (1.0, 1.0), digits: (2, 1) })
 }
 
+/// Number of messages that have no place on the axis.
+fn hidden(series: &Series) -> u64 {
+    series.buckets.iter().filter(|(_, high, _)| *high < 1).map(|(.., n)| n).sum()
+}
+
+/// Says how many messages are not drawn; `None` if all are.
+fn not_drawn(series: &Series) -> Option<String> {
+    let hidden = hidden(series);
+    let what = if series.longest.is_some() { "shortest possible times" } else { "times" };
+    (hidden > 0).then(|| format!("{} {what} below 1 ns: not drawn", count(hidden)))
+}
+
 fn mark(series: &Series) -> Mark {
     let [median, largest] = &series.figures;
     let mut lines = vec![
@@ -201,9 +223,6 @@ fn mark(series: &Series) -> Mark {
         series.definition.to_owned(),
         format!("p50 {median}, max {largest}"),
     ];
-    let hidden: u64 = series.buckets.iter().filter(|(_, high, _)| *high < 1).map(|(.., n)| n).sum();
-    if hidden > 0 {
-        lines.push(format!("{} of the shortest possible times are below 1 ns, and not shown", count(hidden)));
-    }
+    lines.extend(not_drawn(series));
     Mark { lines, data: Vec::new() }
 }
