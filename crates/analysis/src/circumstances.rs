@@ -243,32 +243,36 @@ fn t0_ns(trial: &tailbound_record::TrialRecord, end: &str) -> Option<i64> {
 
 /// Reports what the loads did in each trial of the record.
 pub(crate) fn loads(manifest: &Manifest) -> Vec<LoadReport> {
-    let of = |trial: &tailbound_record::TrialRecord, load: &tailbound_model::LoadDone| LoadReport {
-        trial: trial.id,
-        at: load.at.clone(),
-        run: load.run.clone(),
-        policy: load.policy.clone(),
-        cpus: load.cpus.clone(),
-        began_after_ns: t0_ns(trial, &load.at).zip(load.began_ns).map(|(t0, began)| began - t0),
-        began_ns: load.began_ns,
-        ran_ns: load.began_ns.zip(load.ended_ns).map_or(0, |(began, ended)| ended - began),
-        cpu_ns: load.cpu_ns,
-        bytes: load.bytes,
-        rounds: load.rounds,
-        part: load.part.map(|part| match part {
-            LoadPart::Sends => "sends".to_owned(),
-            LoadPart::Receives => "receives".to_owned(),
-        }),
-        messages: load.messages,
-        late: load.late,
-        refused: load.refused,
-        missing: load.missing,
-        failed: load.failed.clone(),
+    let of = |trial: &tailbound_record::TrialRecord, load: &tailbound_model::LoadDone| {
+        // The clock of a guest without an end is not compared with the clocks of the ends.
+        let t0 = t0_ns(trial, &load.at).filter(|_| trial.ends.contains_key(&load.at));
+        LoadReport {
+            trial: trial.id,
+            at: load.at.clone(),
+            run: load.run.clone(),
+            policy: load.policy.clone(),
+            cpus: load.cpus.clone(),
+            began_after_ns: t0.zip(load.began_ns).map(|(t0, began)| began - t0),
+            began_ns: load.began_ns,
+            ran_ns: load.began_ns.zip(load.ended_ns).map_or(0, |(began, ended)| ended - began),
+            cpu_ns: load.cpu_ns,
+            bytes: load.bytes,
+            rounds: load.rounds,
+            part: load.part.map(|part| match part {
+                LoadPart::Sends => "sends".to_owned(),
+                LoadPart::Receives => "receives".to_owned(),
+            }),
+            messages: load.messages,
+            late: load.late,
+            refused: load.refused,
+            missing: load.missing,
+            failed: load.failed.clone(),
+        }
     };
     let all = manifest
         .trials
         .iter()
-        .flat_map(|t| t.ends.values().flat_map(move |end| end.loads.iter().map(move |l| of(t, l))));
+        .flat_map(|t| t.ends.values().flat_map(|end| &end.loads).chain(&t.neighbour_loads).map(move |l| of(t, l)));
     let mut all: Vec<LoadReport> = all.collect();
     all.sort_by_key(|l| l.trial);
     all

@@ -4,7 +4,7 @@ use crate::step::{Layout, Room, Shape, Step};
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
     ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, PoliceSpec, ShapingSpec,
-    TrialSpec, VlanSpec, publisher_end, subscriber_end,
+    TrialSpec, VlanSpec, VmSpec, publisher_end, subscriber_end,
 };
 
 /// The path and the places of a trial. Trials with equal specifications share one lab.
@@ -77,14 +77,28 @@ impl LabSpec {
         self.is_wired() && !matches!(self.path, PathSpec::Existing { .. })
     }
 
-    /// The ends of the lab in the form (`Port`) that the wiring of guests needs.
+    /// Guests of the lab in which no end runs, each with the end whose guest it is a neighbour of: the neighbours of the
+    /// ping's guest, then the neighbours of the pong's guest. If both ends are in one guest, its neighbours are listed once.
+    pub fn neighbours(&self) -> Vec<(&'static str, VmSpec)> {
+        let mut places = vec![("ping", &self.ping), ("pong", &self.pong)];
+        places.dedup_by_key(|(_, place)| *place);
+        let of_place = |(end, place): (&'static str, &PlaceSpec)| match place {
+            PlaceSpec::Vm(guest) => guest.neighbours().map(|neighbour| (end, neighbour)).collect(),
+            _ => Vec::new(),
+        };
+        places.into_iter().flat_map(of_place).collect()
+    }
+
+    /// The ends of the lab, and after them the neighbours, in the form (`Port`) that the wiring of guests needs.
     pub fn ports(&self) -> Vec<Port> {
         let port = |end: usize| match self.place(end) {
             PlaceSpec::Vm(guest) => Port::Guest { queues: guest.queues },
             _ if matches!(self.path, PathSpec::Existing { .. }) => Port::Existing,
             _ => Port::Host,
         };
-        (0..self.places()).map(port).collect()
+        let neighbours = self.neighbours();
+        let neighbours = neighbours.iter().map(|(_, guest)| Port::Guest { queues: guest.queues });
+        (0..self.places()).map(port).chain(neighbours).collect()
     }
 
     /// Lines for `--dry-run`: each step of making the lab and the path check as a command, with the privilege that it
@@ -132,15 +146,7 @@ impl LabSpec {
                         "{place}: start the domain if it does not run (virsh), {steered} afterwards, {reached}  [{rights}]"
                     ));
                 }
-                PlaceSpec::Vm(guest) => {
-                    let privilege = match guest.needs_privilege() {
-                        true => "CAP_SYS_NICE or CAP_IPC_LOCK",
-                        false => "no privilege",
-                    };
-                    lines.push(format!(
-                        "{place}: start the guest with QEMU, wait until the guest answers, end the guest  [{privilege}]"
-                    ));
-                }
+                PlaceSpec::Vm(guest) => lines.extend(describe_guest(guest)),
                 PlaceSpec::Container(_) => {
                     lines.push(format!(
                         "{place}: make and start the container, remove the container afterwards  [root]"
@@ -339,6 +345,17 @@ impl LabSpec {
         };
         (0..self.places()).filter(|end| has_namespace(self.place(*end))).map(|end| Room::End(self.name(end))).collect()
     }
+}
+
+/// Lines for `--dry-run` about a guest and its neighbours.
+fn describe_guest(guest: &VmSpec) -> impl Iterator<Item = String> + '_ {
+    let line = |guest: &VmSpec, what: &str| {
+        let privilege = if guest.needs_privilege() { "CAP_SYS_NICE or CAP_IPC_LOCK" } else { "no privilege" };
+        format!("{guest}: {what}  [{privilege}]")
+    };
+    let own = line(guest, "start the guest with QEMU, wait until the guest answers, end the guest");
+    let beside = move |guest: VmSpec| line(&guest, "the same, before the messages are sent; no end runs in it");
+    std::iter::once(own).chain(guest.neighbours().map(beside))
 }
 
 #[cfg(test)]

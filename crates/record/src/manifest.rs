@@ -177,6 +177,9 @@ pub struct TrialRecord {
     /// Observations of the guests during the trial, made from the host while messages were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestSeen>,
+    /// Results of loads that ran in guests without an end, named by their guests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbour_loads: Vec<LoadDone>,
     /// Base of the due times of the ping's messages, and refused launch times; absent if the trial has no stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<tailbound_model::StreamFact>,

@@ -251,6 +251,10 @@ pub struct Order {
     /// Network addresses of the loads of kind `udp-stream`.
     #[serde(default)]
     pub streams: Vec<StreamPath>,
+    /// For an agent in a neighbour of a measured guest, at which no end runs: the end of the measured guest. The agent
+    /// runs the loads of the neighbours from `go` to `stop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbour_of: Option<String>,
     /// Time from which the periods of the messages are counted, ns of CLOCK_TAI, if the trial has a stream.
     #[serde(default)]
     pub stream_base_ns: i64,

@@ -79,7 +79,7 @@ impl Look {
             pauses: self.on_monotonic(earlier, pauses),
             still_paused: !self.runs,
             events,
-            threads: Vec::new(),
+            ..GuestSeen::default()
         }
     }
 

@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 pub struct GuestSeen {
     /// Name of the guest (the virtual machine).
     pub guest: String,
+    /// True if no end runs in the guest: it ran beside the measured guests, and answered after the last message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub neighbour: bool,
     /// KVM's counters of each virtual CPU, in the order of the CPUs, by KVM's names (`exits`, `halt_successful_poll`
     /// ...). Counters that end in `_ns` are times. Empty if nothing was counted.
     pub vcpus: Vec<BTreeMap<String, i64>>,

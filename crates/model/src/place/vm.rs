@@ -61,6 +61,14 @@ pub struct VmSpec {
     /// interface.
     #[serde(default)]
     pub channel: VmChannel,
+    /// Number of further guests (neighbours) that run on the same host and the same path, and in which no end runs.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub neighbours: u32,
+}
+
+/// True for a number that is left out of the stored form.
+fn is_none(neighbours: &u32) -> bool {
+    *neighbours == 0
 }
 
 impl Default for VmSpec {
@@ -84,6 +92,7 @@ impl Default for VmSpec {
             command_line: String::new(),
             modules: Vec::new(),
             channel: VmChannel::default(),
+            neighbours: 0,
         }
     }
 }
@@ -192,6 +201,21 @@ impl VmSpec {
         let all = self.vcpu_threads.iter().chain([&self.emulator]).chain(&self.vhost);
         self.lock_memory || all.into_iter().any(|t| t.policy.is_some_and(|p| p.is_real_time()))
     }
+
+    /// Specifications of the neighbours of this guest, in the order of their numbers, which begin at 1. The threads of
+    /// their QEMU processes have no scheduling of their own: on the CPUs of the measured guest, they would compete with
+    /// its threads under equal real-time priorities.
+    pub fn neighbours(&self) -> impl Iterator<Item = VmSpec> + '_ {
+        (1..=self.neighbours).map(|number| VmSpec {
+            // The name of a guest in a study has no dot, so that no other guest has this name.
+            name: format!("{}.neighbour-{number}", self.name),
+            vcpu_threads: Vec::new(),
+            emulator: RoleScheduling::default(),
+            vhost: self.vhost.as_ref().map(|_| RoleScheduling::default()),
+            neighbours: 0,
+            ..self.clone()
+        })
+    }
 }
 
 impl Accelerator {
@@ -224,6 +248,11 @@ impl fmt::Display for VmSpec {
             Some(threads) if *threads != RoleScheduling::default() => write!(f, ", vhost {threads}")?,
             Some(_) => f.write_str(", vhost")?,
             None => {}
+        }
+        match self.neighbours {
+            0 => {}
+            1 => f.write_str(", 1 neighbour")?,
+            n => write!(f, ", {n} neighbours")?,
         }
         f.write_str(")")
     }

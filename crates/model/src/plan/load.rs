@@ -9,7 +9,8 @@ use std::fmt;
 pub struct LoadSpec {
     /// Kind of work that the load does, e.g. keeping CPUs busy.
     pub run: LoadKind,
-    /// The end, `ping` or `pong`, in whose place the load runs.
+    /// The end, `ping` or `pong`, in whose place the load runs; `ping-neighbours` or `pong-neighbours`: the load runs in
+    /// each neighbour of the guest of that end.
     pub at: String,
     /// Scheduling policy and CPUs of the load; `None` means the agent's policy and any CPU.
     pub scheduling: RoleScheduling,
@@ -18,6 +19,27 @@ pub struct LoadSpec {
     /// How long the load runs; `None` means until the trial ends.
     pub duration: Option<Nanos>,
 }
+
+impl LoadSpec {
+    /// The end, `ping` or `pong`, in the neighbours of whose guest the load runs; `None` = the load runs at the place of
+    /// an end.
+    pub fn of_neighbours(&self) -> Option<&str> {
+        self.at.strip_suffix(NEIGHBOURS)
+    }
+
+    /// Place of a load, as in `at`, that runs in each neighbour of the guest of this end.
+    pub fn at_neighbours(end: &str) -> String {
+        format!("{end}{NEIGHBOURS}")
+    }
+
+    /// The end at whose place the messages of the load arrive, if it runs in neighbours: the end of the other side.
+    pub fn receiver(&self) -> Option<&'static str> {
+        self.of_neighbours().map(|end| if end == "ping" { "pong" } else { "ping" })
+    }
+}
+
+/// End of the place of a load that runs in the neighbours of a guest.
+const NEIGHBOURS: &str = "-neighbours";
 
 impl fmt::Display for LoadSpec {
     /// Writes the load as text, e.g. `cpu rr 90 CPU 0 at pong, after 2 s, for 1 s`; values equal to the default are

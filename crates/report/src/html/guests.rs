@@ -6,6 +6,10 @@ use tailbound_document::Report;
 use tailbound_document::number::count;
 use tailbound_model::GuestSeen;
 
+/// Explains guests without an end.
+const NEIGHBOURS: &str =
+    " No end runs in a neighbour: it ran beside a measured guest, and answered after the last message.";
+
 /// True if at least one trial of the report ran in a guest (virtual machine).
 pub(crate) fn are_there(report: &Report) -> bool {
     report.trials.iter().any(|t| !t.guests.is_empty())
@@ -26,11 +30,13 @@ pub(crate) fn section(report: &Report) -> String {
         right("polls before a halt", "all"),
         right("interrupts injected", ""),
     ];
+    let has_neighbours = report.trials.iter().flat_map(|t| &t.guests).any(|guest| guest.neighbour);
+    let neighbours = if has_neighbours { NEIGHBOURS } else { "" };
     let rows: Vec<String> =
         report.trials.iter().flat_map(|t| t.guests.iter().flat_map(move |guest| rows(t.id, guest))).collect();
     format!(
         "<section id=\"guests\"><h2>Guests</h2>\n<p class=\"lead\">Counters of the hypervisor for each virtual CPU \
-            during the measurement.</p>\n<details><summary>Trial by trial</summary>\n{}</details>\n</section>\n",
+            during the measurement.{neighbours}</p>\n<details><summary>Trial by trial</summary>\n{}</details>\n</section>\n",
         table(&heads, &rows)
     )
 }

@@ -22,13 +22,22 @@ struct Load {
     done: LoadDone,
 }
 
+/// The places that the agent has in this order, as loads name them: its ends, or the neighbours of which it is one.
+fn places(order: &Order) -> Vec<String> {
+    let ends = order.ends.iter().map(|end| end.role.word().to_owned());
+    ends.chain(order.neighbour_of.as_deref().map(LoadSpec::at_neighbours)).collect()
+}
+
 /// Lists the loads that run as processes at this place. Receivers come first and run for the whole trial, so that they
 /// run when the first message is sent.
 fn here(order: &Order) -> Vec<Here> {
     let mut all = Vec::new();
     for (index, load) in order.spec.loads.iter().enumerate().filter(|(_, l)| !l.run.is_inside()) {
-        for (end, role) in order.ends.iter().map(|e| e.role.word()).enumerate() {
+        for (end, role) in places(order).into_iter().enumerate() {
             let sends = role == load.at;
+            if !sends && load.receiver().is_some_and(|receiver| receiver != role) {
+                continue;
+            }
             let part = if sends { LoadPart::Sends } else { LoadPart::Receives };
             if !load.run.has_receiver() {
                 all.extend(sends.then(|| Here { spec: load.clone(), part: None, input: Vec::new(), held: false }));
@@ -41,7 +50,7 @@ fn here(order: &Order) -> Vec<Here> {
             let spec = if sends {
                 load.clone()
             } else {
-                LoadSpec { at: role.into(), start: LoadStart::BeforeDiscovery, duration: None, ..load.clone() }
+                LoadSpec { at: role, start: LoadStart::BeforeDiscovery, duration: None, ..load.clone() }
             };
             all.push(Here { spec, part: Some(part), input, held });
         }

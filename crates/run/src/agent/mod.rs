@@ -14,6 +14,7 @@ mod live_causes;
 mod load_process;
 mod loads;
 mod measuring_process;
+mod neighbour_loads;
 mod real_time_guard;
 mod ring_drain;
 mod signals;
@@ -24,6 +25,7 @@ mod trial;
 use crate::connection::Connection;
 use host_clock::HostClock;
 use host_settings::Settings;
+use neighbour_loads::NeighbourLoads;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signalfd::SignalFd;
 use std::fs::File;
@@ -76,6 +78,8 @@ struct Agent {
     controller: Connection,
     trial: Option<Trial>,
     tool: Option<ToolRun>,
+    /// Loads of this machine, if it is a guest at which no end runs.
+    neighbour_loads: NeighbourLoads,
     heartbeats: u64,
     next_heartbeat_ns: i64,
     allowed: Vec<u32>,
@@ -115,6 +119,7 @@ impl Agent {
             controller,
             trial: None,
             tool: None,
+            neighbour_loads: NeighbourLoads::default(),
             heartbeats: 0,
             next_heartbeat_ns: host::monotonic_ns() + SECOND,
             allowed: host::allowed_cpus(),
@@ -269,6 +274,10 @@ impl Agent {
     }
 
     fn order(&mut self, message: Message) -> io::Result<()> {
+        // An agent in a neighbour answers questions between its orders, among which there must be no heartbeats.
+        if let Some(answers) = self.neighbour_loads.order(&message) {
+            return answers.into_iter().try_for_each(|answer| self.controller.send(answer));
+        }
         self.ordered |= matches!(message, Message::Prepare(_));
         match message {
             Message::Hello(hello) => {

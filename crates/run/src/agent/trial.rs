@@ -45,6 +45,11 @@ const LOG_LIMIT: usize = 64 * 1024;
 /// flow counts for each end of a flow.
 type Memories = (Vec<(OwnedFd, Memory)>, Vec<(OwnedFd, FlowMemory)>);
 
+/// Longest time from the order for a trial to the end of the trial, ns.
+pub(super) fn longest_ns(order: &Order) -> i64 {
+    order.match_timeout_ns + OPENING_NS + order.limit_ns
+}
+
 /// Allocates the sample memory and the flow counts of a trial that takes at most `limit_ns`.
 fn allocate(order: &Order, limit_ns: i64) -> io::Result<Memories> {
     let is_flow = order.spec.measure.flow().is_some();
@@ -131,7 +136,7 @@ impl Trial {
     pub fn start(order: Order, allowed: &[u32]) -> Result<Trial, Failed> {
         // This process keeps off the measured CPUs. If that fails, it shares the last CPU, which the plan says already.
         let _ = host::scheduling::set_affinity(0, &order.housekeeping);
-        let limit_ns = order.match_timeout_ns + OPENING_NS + order.limit_ns;
+        let limit_ns = longest_ns(&order);
         let (memories, counts) = allocate(&order, limit_ns).map_err(|e| {
             let text = format!("cannot allocate sample memory for {} slots: {e}", order.slots);
             Failed::new("sample_memory", ExitCode::MachineNotFit, text, "ask for fewer slots")

@@ -28,6 +28,8 @@ pub(super) struct ActiveLab {
     pub settings: Option<usize>,
     /// Host of each place of the lab; `None` = the place is on this host.
     hosts: Vec<Option<Arc<Host>>>,
+    /// Guests in which no end runs, each with the end whose guest it is a neighbour of.
+    neighbours: Vec<(&'static str, Arc<Host>)>,
     discovery: Discovery,
     /// Discovery server that the ends of the lab use, if there is one.
     pub server: Option<Arc<Server>>,
@@ -91,7 +93,6 @@ impl ActiveLab {
         };
         let host = trial.host.clone();
         let mut active = ActiveLab {
-            spec,
             lab,
             agents: Vec::new(),
             path,
@@ -99,6 +100,8 @@ impl ActiveLab {
             knobs,
             remote_settings,
             settings: None,
+            neighbours: reached.neighbours(&spec),
+            spec,
             hosts,
             discovery: trial.discovery,
             server: reached.server(),
@@ -151,11 +154,18 @@ impl ActiveLab {
         each(&self.hosts)
     }
 
+    /// Guests in which no end runs, each with the end, `ping` or `pong`, whose guest it is a neighbour of.
+    pub fn neighbours(&self) -> &[(&'static str, Arc<Host>)] {
+        &self.neighbours
+    }
+
     /// CPU time of the controller and of the processes that pass on its control streams to other hosts, for example
     /// `ssh`, in ns.
     pub fn cpu_ns(&self) -> i64 {
         let carriers = self.agents.iter().filter_map(|(_, agent)| agent.carrier());
-        let carriers = carriers.chain(each(&self.hosts).filter_map(|host| host.carrier()));
+        let carriers = carriers.chain(
+            each(&self.hosts).chain(self.neighbours.iter().map(|(_, host)| host)).filter_map(|host| host.carrier()),
+        );
         let carried: i64 = carriers.filter_map(tailbound_host::cpu_ns_of).sum();
         tailbound_host::process_cpu_ns() + carried
     }
@@ -195,7 +205,9 @@ impl ActiveLab {
     pub fn streams(&self, trial: &TrialSpec) -> Result<Vec<StreamPath>, RunError> {
         let streams = trial.loads.iter().enumerate().filter(|(_, l)| matches!(l.run, LoadKind::UdpStream(_)));
         let path = |(load, spec): (usize, &LoadSpec)| {
-            let from = usize::from(spec.at == Role::Pong.word());
+            // Each neighbour that sends the streams has an address of its own.
+            let end = spec.of_neighbours().unwrap_or(&spec.at);
+            let from = usize::from(end == Role::Pong.word());
             let port = self.lab.free_port(1 - from).map_err(|e| {
                 let text = format!("load `{}`: no port is free for its sink: {e}", spec.run);
                 RunError::new(ExitCode::RunFailed, text, "")

@@ -1,6 +1,6 @@
 //! Helpers for sentences about the conditions of a plan.
 
-use tailbound_model::{Condition, PlaceSpec, Plan};
+use tailbound_model::{Condition, PlaceSpec, Plan, VmSpec};
 
 /// Largest number of conditions that a sentence names. Further conditions are only counted.
 const NAMED: usize = 4;
@@ -15,9 +15,16 @@ pub(super) fn levels(c: &Condition) -> String {
     c.levels.iter().map(|(k, v)| format!("{k} {v}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Ids of the conditions of a plan that have an end at the given place.
+/// Ids of the conditions of a plan that have an end at the given place. A guest counts as the same place, whatever the
+/// number of its neighbours is.
 pub(super) fn with_place(plan: &Plan, place: &PlaceSpec) -> Vec<usize> {
-    possible(plan).filter(|c| c.spec.ping.place == *place || c.spec.pong.place == *place).map(|c| c.id).collect()
+    let alone = |place: &PlaceSpec| match place {
+        PlaceSpec::Vm(guest) => PlaceSpec::Vm(Box::new(VmSpec { neighbours: 0, ..(**guest).clone() })),
+        other => other.clone(),
+    };
+    let place = alone(place);
+    let has = |c: &&Condition| [&c.spec.ping.place, &c.spec.pong.place].into_iter().any(|other| alone(other) == place);
+    possible(plan).filter(has).map(|c| c.id).collect()
 }
 
 /// Appends to a reason the conditions that are concerned. If all conditions are concerned, the reason is returned

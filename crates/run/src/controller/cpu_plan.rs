@@ -47,7 +47,7 @@ pub(super) fn named_cpus_at(spec: &TrialSpec, ping: bool) -> BTreeSet<u32> {
 /// True if the load runs on the host of the controller.
 pub(super) fn is_here(spec: &TrialSpec, load: &LoadSpec) -> bool {
     let end = if load.at == "ping" { &spec.ping } else { &spec.pong };
-    !end.place.is_remote()
+    load.of_neighbours().is_none() && !end.place.is_remote()
 }
 
 /// CPUs to which no end and no load of the plan is pinned.

@@ -6,6 +6,7 @@ use super::host_watch::HostWatch;
 use super::load_checks::without_arrivals;
 use super::meanwhile::Clocks;
 use super::measuring::measure;
+use super::neighbour_loads::NeighbourLoads;
 use super::node_counts::Nodes;
 use super::progress::Progress;
 use super::trial_length::{limit, quiet};
@@ -31,7 +32,8 @@ pub(super) fn counters(lab: &ActiveLab) -> Counters {
 /// Counts and observations that the controller collects during the measurement, apart from the samples.
 struct Observed {
     spaces: Option<Vec<Space>>,
-    guests_not_asked: Vec<Warning>,
+    /// Warnings about guests of ends, and about neighbours and their loads.
+    of_guests: Vec<Warning>,
     /// What was recorded on this host, if the ends are in its guests.
     host: Option<HostWatch>,
 }
@@ -72,7 +74,7 @@ pub(super) async fn run(
     name_ended_places(&mut parts, lab);
     let mut result =
         trial_store::store(record, &dir, &mut parts, (lab, observed.host, context.here), unmatched.is_some()).await?;
-    warn(context, &parts, observed.guests_not_asked, record)?;
+    warn(context, &parts, observed.of_guests, record)?;
     let has_one_clock = lab.agents.iter().all(|(_, agent)| agent.clock == lab.agents[0].1.clock);
     check_gates(context, (&dir, has_one_clock), record)?;
     record_counters(record, id, lab, &before, after)?;
@@ -126,6 +128,7 @@ async fn measure_observed(
         host.begin(parts, &mut lab.agents).await;
     }
     let guests = Guests::begin(lab);
+    let loads = NeighbourLoads::begin(lab, parts.first().filter(|_| met).map(|part| &part.order))?;
     nodes.begin();
     let dir = record_dir(record);
     let deadline = Instant::now() + limit(spec);
@@ -139,6 +142,28 @@ async fn measure_observed(
         measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), (&all_clocks, progress), deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
+    end_policing(lab, record, id).await?;
+    record.manifest.trial_mut(id).controller =
+        Some(ControllerUse { cpu_ns: lab.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
+    if let Some(host) = &mut host {
+        host.end(parts, &mut lab.agents).await;
+    }
+    let spaces = watch.end(lab);
+    tracing::debug!(trial = id, "measuring has ended");
+    let (loads, of_loads) = loads.end();
+    record.manifest.trial_mut(id).neighbour_loads = loads;
+    let (guests, mut of_guests) = {
+        record.manifest.trial_mut(id).nodes = nodes.end();
+        record.manifest.trial_mut(id).ports = ports.end();
+        guests.end()
+    };
+    record.manifest.trial_mut(id).guests = guests.into_iter().chain(guest_events::of_libvirt(lab)).collect();
+    of_guests.extend(of_loads);
+    Ok(Some(Observed { spaces, of_guests, host }))
+}
+
+/// Ends the gates for received packets, and writes what they dropped into the record.
+async fn end_policing(lab: &mut ActiveLab, record: &mut RecordWriter, id: usize) -> Result<(), RunError> {
     match lab.lab.end_policing().await {
         Ok(facts) => {
             for (end, police) in facts {
@@ -147,20 +172,7 @@ async fn measure_observed(
         }
         Err(error) => record.warn(unpoliced(&error).at_trial(id))?,
     }
-    record.manifest.trial_mut(id).controller =
-        Some(ControllerUse { cpu_ns: lab.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
-    if let Some(host) = &mut host {
-        host.end(parts, &mut lab.agents).await;
-    }
-    let spaces = watch.end(lab);
-    tracing::debug!(trial = id, "measuring has ended");
-    let (guests, guests_not_asked) = {
-        record.manifest.trial_mut(id).nodes = nodes.end();
-        record.manifest.trial_mut(id).ports = ports.end();
-        guests.end()
-    };
-    record.manifest.trial_mut(id).guests = guests.into_iter().chain(guest_events::of_libvirt(lab)).collect();
-    Ok(Some(Observed { spaces, guests_not_asked, host }))
+    Ok(())
 }
 
 /// Makes the warning that it is not known whether a gate for received packets was in force, and what it dropped.
@@ -190,19 +202,21 @@ fn name_ended_places(parts: &mut [Part], lab: &ActiveLab) {
     }
 }
 
-/// Warns of guests that were disturbed, of loads whose messages did not arrive, of a neighbour table that is too small, and
+/// Warns of guests that were disturbed, of neighbours and their loads, of loads whose messages did not arrive, of a neighbour table that is too small, and
 /// of what is wrong with gates.
 fn warn(
     context: &TrialContext<'_>,
     parts: &[Part],
-    guests_not_asked: Vec<Warning>,
+    of_guests: Vec<Warning>,
     record: &mut RecordWriter,
 ) -> Result<(), RunError> {
     let id = context.trial.id;
     let disturbed: Vec<Warning> = record.manifest.trial(id).guests.iter().flat_map(guest_events::disturbed).collect();
-    let others = without_arrivals(parts).into_iter().chain(flow::neighbours(context.spec()));
+    let others = without_arrivals(parts, &record.manifest.trial(id).neighbour_loads)
+        .into_iter()
+        .chain(flow::neighbours(context.spec()));
     let others = others.chain(tailbound_gates::check(context.spec()));
-    for warning in disturbed.into_iter().chain(guests_not_asked).chain(others) {
+    for warning in disturbed.into_iter().chain(of_guests).chain(others) {
         record.warn(warning.at_trial(id))?;
     }
     Ok(())

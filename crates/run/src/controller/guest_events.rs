@@ -14,29 +14,64 @@ const DISTURBING: [&str; 5] = ["SHUTDOWN", "RESET", "WATCHDOG", "GUEST_PANICKED"
 type Report = Result<Look, Problem>;
 
 /// The guests of a trial, with the reports of QEMU from before the messages were sent.
-pub(super) struct Guests(Vec<(Arc<Host>, Report)>);
+pub(super) struct Guests(Vec<Asked>);
+
+struct Asked {
+    host: Arc<Host>,
+    before: Report,
+    /// True if no end runs in the guest.
+    is_neighbour: bool,
+}
 
 impl Guests {
     /// Asks QEMU about each guest before the messages are sent. The call blocks for a moment.
     pub fn begin(lab: &ActiveLab) -> Guests {
-        Guests(lab.others().filter_map(|host| Some((host.clone(), host.look()?))).collect())
+        let of_ends = lab
+            .others()
+            .filter_map(|host| Some(Asked { host: host.clone(), before: host.look()?, is_neighbour: false }));
+        let ended = || Err(Problem::new("guest_not_asked", "the guest has ended", ""));
+        let neighbours = lab.neighbours().iter().map(|(_, host)| Asked {
+            host: host.clone(),
+            before: host.look().unwrap_or_else(ended),
+            is_neighbour: true,
+        });
+        Guests(of_ends.chain(neighbours).collect())
     }
 
-    /// Asks QEMU about each guest after the messages were sent. Guests that have ended are left out, because they are
-    /// reported with their agents. If a guest still runs but QEMU did not answer, there is a warning.
+    /// Asks QEMU about each guest after the messages were sent. Guests of ends that have ended are left out, because they
+    /// are reported with their agents. If a guest still runs but QEMU did not answer, or if a neighbour no longer runs,
+    /// there is a warning.
     pub fn end(self) -> (Vec<GuestSeen>, Vec<Warning>) {
-        let (mut all, mut unknown) = (Vec::new(), Vec::new());
-        for (host, before) in self.0 {
+        let (mut all, mut warnings) = (Vec::new(), Vec::new());
+        for Asked { host, before, is_neighbour } in self.0 {
+            if is_neighbour && let Some(why) = no_longer_runs(&host) {
+                warnings.push(neighbour_ended(&why));
+                continue;
+            }
             match between(before, host.look()) {
                 Some(Ok((before, after))) => {
-                    all.push(GuestSeen { threads: host.threads_outside(), ..after.since(&before, name(&host)) });
+                    let seen = after.since(&before, name(&host));
+                    all.push(GuestSeen { threads: host.threads_outside(), neighbour: is_neighbour, ..seen });
                 }
-                Some(Err(problem)) => unknown.push(not_asked(&problem.what)),
+                Some(Err(problem)) => warnings.push(not_asked(&problem.what)),
                 None => {}
             }
         }
-        (all, unknown)
+        (all, warnings)
     }
+}
+
+/// Sentence that says why a neighbour does not run any more: QEMU has ended, or the kernel of the guest does not answer.
+fn no_longer_runs(host: &Host) -> Option<String> {
+    let silent = || host.monotonic_ns().is_none().then(|| format!("guest {} no longer answers", name(host)));
+    host.ended().or_else(silent)
+}
+
+/// Makes the warning that a neighbour did not run for the whole measurement.
+fn neighbour_ended(why: &str) -> Warning {
+    let text = format!("a guest beside the measured one did not run until the last message: {why}");
+    let remedy = "read the console of the guest in the record (logs/console-NAME.log), and repeat the trial";
+    Warning::new("neighbour_ended", Severity::Invalid, text, remedy)
 }
 
 /// The guests of a lab with which QEMU was not asked, because libvirt controls them, with their threads on this host.
@@ -123,6 +158,14 @@ mod tests {
         let text = "guest pong: QEMU does not do it: Resource temporarily unavailable: it is not known whether \
                     the guest was paused or reset during the measurement";
         assert_eq!((unknown.severity, unknown.problem.what.as_str()), (Severity::Invalid, text));
+    }
+
+    #[test]
+    fn a_neighbour_that_has_ended_makes_the_trial_invalid() {
+        let why = "guest pong.neighbour-2: QEMU has ended (signal: 9 (SIGKILL)); the console is empty";
+        let warning = neighbour_ended(why);
+        assert_eq!(warning.severity, Severity::Invalid);
+        insta::assert_snapshot!(warning.problem, @"a guest beside the measured one did not run until the last message: guest pong.neighbour-2: QEMU has ended (signal: 9 (SIGKILL)); the console is empty; read the console of the guest in the record (logs/console-NAME.log), and repeat the trial");
     }
 
     #[test]

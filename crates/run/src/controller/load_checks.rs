@@ -10,9 +10,11 @@ pub(super) fn fell_short(load: &LoadDone) -> Option<Warning> {
     Some(Warning::new("load_fell_short", Severity::Invalid, text, remedy).at_end(load.at.clone()))
 }
 
-/// Warns of loads that sent messages of which none arrived.
-pub(super) fn without_arrivals(parts: &[Part]) -> Vec<Warning> {
-    let loads: Vec<&LoadDone> = parts.iter().flat_map(|p| &p.done).flat_map(|d| &d.loads).collect();
+/// Warns of loads that sent messages of which none arrived. `of_neighbours` are the loads that ran in guests without an
+/// end.
+pub(super) fn without_arrivals(parts: &[Part], of_neighbours: &[LoadDone]) -> Vec<Warning> {
+    let of_ends = parts.iter().flat_map(|p| &p.done).flat_map(|d| &d.loads);
+    let loads: Vec<&LoadDone> = of_ends.chain(of_neighbours).collect();
     let all = |load: &LoadDone, part: LoadPart| -> u64 {
         loads.iter().filter(|l| l.run == load.run && l.part == Some(part)).filter_map(|l| l.messages).sum()
     };

@@ -25,6 +25,9 @@ pub fn not_fit(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
         if let Some(error) = memory_lack(&condition.spec).or_else(|| drain_lack(plan, &condition.spec)) {
             return Some(error);
         }
+        if let Some(error) = available_bytes().and_then(|free| neighbours_lack(&condition.spec, free >> 20)) {
+            return Some(error);
+        }
     }
     guest_lack(plan, driver_files)
 }
@@ -97,6 +100,29 @@ fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
     Some(RunError::new(ExitCode::MachineNotFit, text, remedy))
 }
 
+/// Makes the error for guests that, with their neighbours, need more memory than the `free_mib` MiB of this host.
+fn neighbours_lack(spec: &TrialSpec, free_mib: u64) -> Option<RunError> {
+    let neighbours = LabSpec::from(spec).neighbours();
+    let mut guests: Vec<VmSpec> = neighbours.into_iter().map(|(_, guest)| guest).collect();
+    let neighbours = guests.len();
+    if neighbours == 0 {
+        return None;
+    }
+    let mut places = vec![&spec.ping.place, &spec.pong.place];
+    places.dedup();
+    guests.extend(places.into_iter().filter_map(|place| match place {
+        PlaceSpec::Vm(guest) => Some((**guest).clone()),
+        _ => None,
+    }));
+    let needed: u64 = guests.iter().map(|guest| u64::from(guest.memory_mib)).sum();
+    let plural = if neighbours == 1 { "neighbour" } else { "neighbours" };
+    let text = format!(
+        "the guests of a trial with {neighbours} {plural} need {needed} MiB of memory, but {free_mib} MiB are available"
+    );
+    let remedy = "ask for fewer `neighbours`, or for less `memory` of the guest";
+    (needed > free_mib).then(|| RunError::new(ExitCode::MachineNotFit, text, remedy))
+}
+
 /// Makes the error for `collect: live` without a CPU that is not measured: draining the rings needs such a CPU.
 fn drain_lack(plan: &Plan, spec: &TrialSpec) -> Option<RunError> {
     if spec.collect != Collect::Live {
@@ -122,4 +148,19 @@ fn available_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_that_need_more_memory_than_there_is_are_refused() {
+        let text = "measure: ping-pong\ndriver: udp\nends: { ping: { place: netns }, pong: { place: { vm: { neighbours: 3 } } } }\n";
+        let plan = tailbound_study::load_str("s.yaml", text, std::path::Path::new(""), &[]).unwrap();
+        let spec = &plan.conditions[0].spec;
+        assert!(neighbours_lack(spec, 2048).is_none());
+        let error = neighbours_lack(spec, 2047).unwrap();
+        insta::assert_snapshot!(error.problem, @"the guests of a trial with 3 neighbours need 2048 MiB of memory, but 2047 MiB are available; ask for fewer `neighbours`, or for less `memory` of the guest");
+    }
 }

@@ -29,6 +29,7 @@ mod load_checks;
 mod machine_fit;
 mod meanwhile;
 mod measuring;
+mod neighbour_loads;
 mod node_counts;
 mod other_runs;
 mod places;

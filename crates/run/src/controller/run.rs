@@ -164,6 +164,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         nodes: Vec::new(),
         ports: Vec::new(),
         guests: Vec::new(),
+        neighbour_loads: Vec::new(),
         stream: None,
     };
     Manifest {

@@ -94,6 +94,7 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         late_above_ns: context.plan.report.late_above.map(|limit| limit.0),
         tool: None,
         streams: Vec::new(),
+        neighbour_of: None,
         stream_base_ns: lab.path.ends.first().and_then(|ping| ping.gates.as_ref()).map_or(0, base_on_tai_ns),
         spec: if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() },
     }

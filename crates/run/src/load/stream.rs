@@ -7,6 +7,7 @@
 
 use super::{Did, Half, broken, is_over};
 use nix::sys::socket::{setsockopt, sockopt};
+use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Barrier;
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub(super) fn run(half: &Half) -> Result<Did, Problem> {
     let token = token(half);
     match half.part {
         LoadPart::Sends => send(path, stream, token),
-        LoadPart::Receives => receive(path, stream, token),
+        LoadPart::Receives => receive(path, token),
     }
 }
 
@@ -150,24 +151,23 @@ fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> 
     if is_over() { Ok(()) } else { Err(broken(format!("no answer came from the sink at {to}"))) }
 }
 
-fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Problem> {
+fn receive(path: &StreamPath, token: u32) -> Result<Did, Problem> {
     let socket = UdpSocket::bind(path.to).map_err(|e| broken(format!("the sink cannot bind {}: {e}", path.to)))?;
     // If the kernel gives a smaller buffer, datagrams are missing.
     let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
     socket.set_read_timeout(Some(TURN)).map_err(|e| broken(e.to_string()))?;
     let mut bytes = vec![0; 1 << 16];
     let (mut received, mut sum, mut ended) = (0_u64, 0_u64, None);
-    // Highest datagram number of each flow plus one.
-    let mut next = vec![0_u64; stream.flows as usize];
+    // Highest datagram number of each flow plus one. Several guests may send the same flows; each flow has a source port.
+    let mut next: HashMap<SocketAddr, u64> = HashMap::new();
     loop {
         match socket.recv_from(&mut bytes) {
             Ok((n, from)) => match parse(&bytes[..n], token) {
                 Some((HELLO, ..)) => drop(socket.send_to(&bytes[..HEADER], from)),
-                Some((DATA, flow, number)) => {
+                Some((DATA, _, number)) => {
                     (received, sum) = (received + 1, sum + n as u64);
-                    if let Some(next) = next.get_mut(flow as usize) {
-                        *next = (*next).max(number + 1);
-                    }
+                    let next = next.entry(from).or_default();
+                    *next = (*next).max(number + 1);
                 }
                 _ => {}
             },
@@ -179,6 +179,6 @@ fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Pro
             break;
         }
     }
-    let missing = next.iter().sum::<u64>().saturating_sub(received);
+    let missing = next.values().sum::<u64>().saturating_sub(received);
     Ok(Did { bytes: Some(sum), messages: Some(received), missing: Some(missing), ..Did::default() })
 }

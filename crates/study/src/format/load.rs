@@ -11,8 +11,8 @@ use serde::Deserialize;
 pub(crate) struct LoadKeys {
     /// Kind of work that the load does.
     pub run: At<LoadChoice>,
-    /// The end, `ping` or `pong`, at whose place the load runs. A load that sends messages sends them from this place
-    /// to the other end's place. Default: `ping`.
+    /// The end, `ping` or `pong`, at whose place the load runs, or the neighbours of the guest of this end. A load that
+    /// sends messages sends them from there to the other end's place. Default: `ping`.
     pub at: Option<LoadAt>,
     /// Scheduling policy, priority and CPUs of the load; if the load has a sending and a receiving part, of both parts.
     /// Default: `other` on any CPU; for a topic in the participant of the end, the end's scheduling. A real-time load
@@ -91,4 +91,8 @@ pub(crate) enum LoadAt {
     Ping,
     /// The load runs at the place of the pong end.
     Pong,
+    /// The load runs in each neighbour of the guest (virtual machine) of the ping end.
+    PingNeighbours,
+    /// The load runs in each neighbour of the guest (virtual machine) of the pong end.
+    PongNeighbours,
 }

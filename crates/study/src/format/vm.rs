@@ -55,6 +55,10 @@ pub(crate) struct VmKeys {
     /// Connection through which Tailbound communicates with the guest; it never uses the measured network interface.
     /// Default: `virtio-serial`.
     pub channel: Option<ChannelChoice>,
+    /// Number of further guests with these keys that run on the same host and the same path during the measurement, 0
+    /// to 32. No end runs in them, and the threads of their QEMU processes have no scheduling of their own. Default: 0.
+    #[schemars(range(min = 0, max = 32))]
+    pub neighbours: Option<At<u32>>,
 }
 
 /// An existing libvirt domain (virtual machine). If the domain is not running, Tailbound starts it and shuts it down

@@ -41,6 +41,7 @@ pub(crate) fn load_spec(keys: &LoadKeys) -> Result<LoadSpec, Fault> {
         LoadChoice::UdpStream(keys) => LoadKind::UdpStream(udp_stream(keys)?),
         LoadChoice::Topic(keys) => LoadKind::Topic(topic(keys)?),
     };
+    in_neighbours(keys)?;
     let scheduling = match &keys.scheduling {
         None => RoleScheduling::default(),
         Some(keys) => {
@@ -58,11 +59,29 @@ pub(crate) fn load_spec(keys: &LoadKeys) -> Result<LoadSpec, Fault> {
         at: match keys.at {
             None | Some(LoadAt::Ping) => "ping".into(),
             Some(LoadAt::Pong) => "pong".into(),
+            Some(LoadAt::PingNeighbours) => LoadSpec::at_neighbours("ping"),
+            Some(LoadAt::PongNeighbours) => LoadSpec::at_neighbours("pong"),
         },
         scheduling,
         start: keys.start.as_ref().map_or(LoadStart::AfterMatching, |s| s.value.0),
         duration: positive(keys.duration.as_ref(), "a duration")?,
     })
+}
+
+/// Refuses keys that a load in the neighbours of a guest cannot have.
+fn in_neighbours(keys: &LoadKeys) -> Result<(), Fault> {
+    if !matches!(keys.at, Some(LoadAt::PingNeighbours | LoadAt::PongNeighbours)) {
+        return Ok(());
+    }
+    if let LoadChoice::Topic(_) = &keys.run.value {
+        let reason = "a topic needs a driver at both places, and neighbours have none";
+        return Err(Fault::new(keys.run.at, reason).help("write `run: udp-stream`, or `at: ping` or `at: pong`"));
+    }
+    match keys.start.as_ref().map(|s| s.at).or(keys.duration.as_ref().map(|d| d.at)) {
+        Some(at) => Err(Fault::new(at, "a load in neighbours runs while the messages are sent")
+            .help("leave `start` and `duration` out")),
+        None => Ok(()),
+    }
 }
 
 /// Largest number of datagram streams of one `udp-stream` load; each stream has a thread of its own.

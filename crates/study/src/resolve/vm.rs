@@ -8,10 +8,13 @@ use crate::format::{
 };
 use crate::read::At;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use tailbound_model::{Accelerator, DomainSpec, KernelChoice, RoleScheduling, SshSpec, VmChannel, VmSpec};
 
 const MOST_VCPUS: u32 = 64;
 const MOST_QUEUES: u32 = 16;
+/// Largest number of further guests beside one guest; a larger number is probably a mistake.
+const MOST_NEIGHBOURS: u32 = 32;
 
 /// Resolves the keys of a guest (virtual machine) as the place of an end.
 pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
@@ -23,7 +26,7 @@ pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
     }
     let default = VmSpec::default();
     let on = |choice: Option<SwitchChoice>| choice == Some(SwitchChoice::On);
-    let vcpus = count(keys.vcpus.as_ref(), MOST_VCPUS, "virtual CPUs")?.unwrap_or(default.vcpus);
+    let vcpus = count(keys.vcpus.as_ref(), 1..=MOST_VCPUS, "virtual CPUs")?.unwrap_or(default.vcpus);
     let spec = VmSpec {
         name: keys.name.as_ref().map_or_else(|| end.to_owned(), |n| n.value.clone()),
         kernel: keys.kernel.as_ref().map(|k| kernel(&k.value)).transpose()?.unwrap_or_default(),
@@ -41,7 +44,7 @@ pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
         vcpu_threads: vcpu_threads(keys.vcpu_threads.as_deref().unwrap_or_default(), vcpus)?,
         emulator: keys.emulator.as_ref().map(|k| role("emulator", k)).transpose()?.unwrap_or_default(),
         vhost: keys.vhost.as_ref().map(vhost).transpose()?.flatten(),
-        queues: count(keys.queues.as_ref(), MOST_QUEUES, "queues")?.unwrap_or(default.queues),
+        queues: count(keys.queues.as_ref(), 1..=MOST_QUEUES, "queues")?.unwrap_or(default.queues),
         irq_cpus: match &keys.irq_cpus {
             Some(cpus) => cpus.value.0.clone(),
             None => None,
@@ -53,6 +56,7 @@ pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
             None | Some(ChannelChoice::VirtioSerial) => VmChannel::VirtioSerial,
             Some(ChannelChoice::Tcp) => VmChannel::Tcp,
         },
+        neighbours: count(keys.neighbours.as_ref(), 0..=MOST_NEIGHBOURS, "neighbours")?.unwrap_or(default.neighbours),
     };
     starves(keys.emulator.as_ref(), (&spec.name, spec.vcpus), (&spec.vcpu_threads, &spec.emulator))?;
     if let (Some(irq), Some(at)) = (&spec.irq_cpus, &keys.irq_cpus)
@@ -64,11 +68,11 @@ pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
     Ok(spec)
 }
 
-fn count(given: Option<&At<u32>>, most: u32, what: &str) -> Result<Option<u32>, Fault> {
+fn count(given: Option<&At<u32>>, possible: RangeInclusive<u32>, what: &str) -> Result<Option<u32>, Fault> {
     match given {
-        Some(n) if !(1..=most).contains(&n.value) => {
+        Some(n) if !possible.contains(&n.value) => {
             let reason = format!("a guest cannot have {} {what}", n.value);
-            Err(Fault::new(n.at, reason).help(format!("1 to {most}")))
+            Err(Fault::new(n.at, reason).help(format!("{} to {}", possible.start(), possible.end())))
         }
         n => Ok(n.map(|n| n.value)),
     }

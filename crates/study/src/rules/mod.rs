@@ -19,6 +19,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| two_drivers(spec, at))
         .or_else(|| null_driver(spec, at))
         .or_else(|| guests(spec, at))
+        .or_else(|| neighbours(spec, at))
         .or_else(|| vcpu_on_an_end(spec, at))
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
@@ -314,6 +315,39 @@ fn guests(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let has = if guest.vcpus == 1 { "CPU 0 only".to_owned() } else { format!("CPUs 0 to {}", guest.vcpus - 1) };
         let reason = format!("the {name} end or its second thread is to have CPU {cpu}, but the guest has {has}");
         Some(Fault::new(place, reason).help("the numbers are CPUs of the guest: change `cpus`, `hand_off` or `vcpus`"))
+    })
+}
+
+/// Refuses guests beside a measured guest on a path that joins two ends or that the user has set up, and loads in guests
+/// that do not exist.
+fn neighbours(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let ends = [("ping", &spec.ping, at.ping.place), ("pong", &spec.pong, at.pong.place)];
+    let loaded = |name: &str| spec.loads.iter().find(|load| load.of_neighbours() == Some(name));
+    let without = ends.iter().find_map(|(name, end, place)| {
+        let load = loaded(name)?;
+        let has = matches!(&end.place, PlaceSpec::Vm(guest) if guest.neighbours > 0);
+        let reason = format!(
+            "the load `{}` runs in the neighbours of the guest of the {name} end, and this end has the place {}",
+            load.run, end.place
+        );
+        let help = format!("write `ends: {{ {name}: {{ place: {{ vm: {{ neighbours: 1 }} }} }} }}`, or another `at`");
+        (!has).then(|| Fault::new(*place, reason).help(help))
+    });
+    if without.is_some() {
+        return without;
+    }
+    if matches!(spec.path, PathSpec::Bridge { .. } | PathSpec::Macvtap { .. } | PathSpec::OpenVswitch { .. }) {
+        return None;
+    }
+    ends.into_iter().find_map(|(_, end, place)| {
+        let PlaceSpec::Vm(guest) = &end.place else { return None };
+        let reason = format!(
+            "guest {} has `neighbours`, which need a path that Tailbound makes and that joins more than two ends, and the \
+             path is {}",
+            guest.name, spec.path
+        );
+        let help = "write `path: bridge`, `macvtap` or `open-vswitch`, or `neighbours: 0`";
+        (guest.neighbours > 0).then(|| Fault::new(place, reason).help(help))
     })
 }
 

@@ -126,4 +126,6 @@ mod vlans;
 #[cfg(feature = "system-tests")]
 mod vms;
 #[cfg(feature = "system-tests")]
+mod vms_neighbours;
+#[cfg(feature = "system-tests")]
 mod vms_networks;

@@ -298,6 +298,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 controller: None,
                 nodes: Vec::new(),
                 ports: Vec::new(),
+                neighbour_loads: Vec::new(),
                 guests: Vec::new(),
                 stream: None,
             });

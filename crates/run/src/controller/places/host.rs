@@ -15,6 +15,7 @@ use tailbound_guest::Look;
 use tailbound_lab::Far;
 use tailbound_lab::netns::NetNs;
 use tailbound_model::*;
+use tailbound_wire::{Message, Order};
 
 /// Largest number of hosts whose host agents the controller starts at the same time.
 const AT_ONCE: usize = 8;
@@ -264,6 +265,43 @@ impl Host {
         }
     }
 
+    /// Orders the host agent to prepare the loads of a neighbour.
+    ///
+    /// # Errors
+    /// The agent refuses, or no longer answers.
+    pub fn prepare_loads(&self, order: Order) -> Result<(), RunError> {
+        match self.with_agent(|agent| agent.exchange(Message::Prepare(Box::new(order)))) {
+            Ok(Message::Prepared(_)) => Ok(()),
+            Ok(Message::Failed(failed)) => {
+                Err(RunError::of(ExitCode::MachineNotFit, failed.problem.context(&self.called)))
+            }
+            Ok(other) => {
+                Err(not_fit(self.sentence(&format!("the host agent sent {other:?} instead of `prepared`")), ""))
+            }
+            Err(e) => Err(not_fit(e, "")),
+        }
+    }
+
+    /// Starts the prepared loads of a neighbour. If the agent no longer answers, `end_loads` reports it.
+    pub fn start_loads(&self) {
+        let _ = self.with_agent(|agent| agent.send(Message::Go));
+    }
+
+    /// Ends the loads of a neighbour, and returns their results; `None` if the agent no longer answers.
+    pub fn end_loads(&self) -> Option<Vec<LoadDone>> {
+        match self.with_agent(|agent| agent.exchange(Message::Stop)) {
+            Ok(Message::Done(done)) => Some(done.loads),
+            _ => None,
+        }
+    }
+
+    fn with_agent<T>(&self, what: impl FnOnce(&mut HostAgent) -> io::Result<T>) -> io::Result<T> {
+        let mut agent = self.agent.lock().map_err(|_| {
+            io::Error::other("the connection to the host agent cannot be used, because a thread that used it panicked")
+        })?;
+        what(&mut agent).map_err(|e| io::Error::new(e.kind(), self.sentence(&e.to_string())))
+    }
+
     fn named(&self, done: KnobDone) -> KnobDone {
         KnobDone { at: self.called.clone(), ..done }
     }
@@ -309,10 +347,7 @@ impl Far for Host {
     }
 
     fn ask(&self, ask: Ask) -> io::Result<Answer> {
-        let mut agent = self.agent.lock().map_err(|_| {
-            io::Error::other("the connection to the host agent cannot be used, because a thread that used it panicked")
-        })?;
-        agent.ask(ask).map_err(|e| io::Error::new(e.kind(), self.sentence(&e.to_string())))
+        self.with_agent(|agent| agent.ask(ask))
     }
 
     fn program(&self) -> Command {

@@ -69,19 +69,33 @@ impl HostAgent {
     /// # Errors
     /// The agent no longer answers.
     pub fn ask(&mut self, ask: Ask) -> io::Result<Answer> {
+        match self.exchange(Message::Ask(ask))? {
+            Message::Answer(answer) => Ok(answer),
+            other => Err(io::Error::other(format!("the agent sent {other:?} instead of an answer"))),
+        }
+    }
+
+    /// Sends a message to the host agent and waits for the message with which the agent answers.
+    ///
+    /// # Errors
+    /// The agent no longer answers.
+    pub fn exchange(&mut self, message: Message) -> io::Result<Message> {
+        self.send(message)?;
+        self.receive().inspect_err(|e| {
+            // A late answer would be taken as the answer to the next question.
+            self.gone = Some(format!("the agent no longer answers: {e}"));
+        })
+    }
+
+    /// Sends a message that the host agent does not answer.
+    ///
+    /// # Errors
+    /// The agent no longer answers, or its stream has ended.
+    pub fn send(&mut self, message: Message) -> io::Result<()> {
         if let Some(why) = &self.gone {
             return Err(io::Error::other(why.clone()));
         }
-        let told = self.connection.send(Message::Ask(ask)).and_then(|()| self.receive());
-        match told {
-            Ok(Message::Answer(told)) => Ok(told),
-            Ok(other) => Err(io::Error::other(format!("the agent sent {other:?} instead of an answer"))),
-            Err(e) => {
-                // A late answer would be taken as the answer to the next question.
-                self.gone = Some(format!("the agent no longer answers: {e}"));
-                Err(e)
-            }
-        }
+        self.connection.send(message).inspect_err(|e| self.gone = Some(format!("the agent no longer answers: {e}")))
     }
 
     /// Id of the process on this machine (for example `ssh`) that passes on the control stream of the host agent.

@@ -231,6 +231,17 @@ impl Hosts {
         self.reached.iter().filter(|h| h.place == *place).nth(before)
     }
 
+    /// Guest that runs as a neighbour of a measured guest; `None` = there is no connection to it.
+    pub fn neighbour(&self, spec: &VmSpec) -> Option<&Arc<Host>> {
+        self.reached.iter().find(|host| matches!(&host.place, PlaceSpec::Vm(guest) if **guest == *spec))
+    }
+
+    /// The neighbours of the lab's guests, each with the end whose guest it is a neighbour of.
+    pub fn neighbours(&self, lab: &LabSpec) -> Vec<(&'static str, Arc<Host>)> {
+        let all = lab.neighbours().into_iter();
+        all.filter_map(|(end, guest)| Some((end, self.neighbour(&guest)?.clone()))).collect()
+    }
+
     /// All hosts to which there is a connection.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Host>> {
         self.reached.iter()
@@ -256,10 +267,12 @@ impl Hosts {
     }
 }
 
-/// Number of hosts that a lab needs for a place of the study.
+/// Number of hosts that a lab needs for a place of the study, or for a neighbour.
 fn wanted(lab: &LabSpec, place: &PlaceSpec) -> usize {
     let ends = (0..lab.places()).filter(|end| lab.place(*end) == place).count();
-    if lab.apart { ends } else { ends.min(1) }
+    let neighbours = lab.neighbours();
+    let neighbours = neighbours.iter().filter(|(_, guest)| matches!(place, PlaceSpec::Vm(spec) if **spec == *guest));
+    neighbours.count() + if lab.apart { ends } else { ends.min(1) }
 }
 
 /// Makes an error with exit code 3: this machine or another host cannot run the study.

@@ -45,8 +45,9 @@ struct Guest {
 
 /// A guest that the controller is to start.
 struct Wanted<'a> {
-    /// Index in the lab of the end that runs in the guest.
-    end: usize,
+    /// Index of the guest's connection among the connections of the wiring: the index in the lab of the end that runs in
+    /// the guest, or a higher index if the guest is a neighbour.
+    port: usize,
     spec: &'a VmSpec,
     /// Name of the guest in the record. The name is needed because guests of other conditions may have the same `name`.
     named: String,
@@ -87,16 +88,24 @@ fn prepared(spec: &VmSpec, ship: &mut Ship) -> Result<Prepared, RunError> {
 }
 
 impl PlaceKind for VmSpec {
-    /// Starts all guests of the lab that do not run yet, at the same time, and waits until they answer.
+    /// Starts all guests of the lab that do not run yet, also the neighbours, at the same time, and waits until they
+    /// answer.
     fn reach(&self, mut reach: Reach<'_>) -> Result<Vec<Host>, RunError> {
         let lab = reach.lab;
+        let neighbours = lab.neighbours();
         let mut wanted: Vec<Wanted<'_>> = Vec::new();
         for end in 0..lab.places() {
             if let PlaceSpec::Vm(spec) = lab.place(end)
                 && reach.hosts.of_end(lab, end).is_none()
                 && !wanted.iter().any(|w| *w.spec == **spec)
             {
-                wanted.push(Wanted { end, spec, named: name_in_record(&mut reach.hosts.guests, spec) });
+                wanted.push(Wanted { port: end, spec, named: name_in_record(&mut reach.hosts.guests, spec) });
+            }
+        }
+        for (number, (_, spec)) in neighbours.iter().enumerate() {
+            if reach.hosts.neighbour(spec).is_none() {
+                let named = name_in_record(&mut reach.hosts.guests, spec);
+                wanted.push(Wanted { port: lab.places() + number, spec, named });
             }
         }
         start_all(&wanted, &mut reach)
@@ -157,10 +166,11 @@ fn start_all(wanted: &[Wanted<'_>], reach: &mut Reach<'_>) -> Result<Vec<Host>, 
         named: one.named.clone(),
     });
     let mut hosts = Host::start_all(candidates.collect(), context, &help)?;
-    for (host, (facts, emulated)) in hosts.iter_mut().zip(about) {
+    for ((host, one), (facts, emulated)) in hosts.iter_mut().zip(wanted).zip(about) {
         host.facts.facts.extend(facts);
         host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));
-        host.functional_only = emulated;
+        // The guest whose neighbour this is has the same reason.
+        host.functional_only = emulated.filter(|_| one.port < reach.lab.places());
     }
     Ok(hosts)
 }
@@ -234,10 +244,10 @@ fn nic(one: &Wanted<'_>, reach: &mut Reach<'_>) -> Result<Option<Nic>, RunError>
     let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("guest {}: {text}", one.spec.name), "");
     let vlan = reach.lab.vlan.clone();
     let Some((_, wiring)) = &mut reach.hosts.wiring else { return Ok(None) };
-    let inside = wiring.inside(one.end);
+    let inside = wiring.inside(one.port);
     let card = inside.mac.map_or(Card::Passed, |mac| Card::Made(Mac(mac)));
     let line = NicLine { card, address: inside.address, prefix: inside.prefix, mtu: inside.mtu, vlan };
-    let plug = wiring.plug(one.end).ok_or_else(|| failed("the interface for the guest is in use already".into()))?;
+    let plug = wiring.plug(one.port).ok_or_else(|| failed("the interface for the guest is in use already".into()))?;
     Ok(Some(Nic { line, plug: plugged(plug, one.spec).map_err(|e| failed(format!("/dev/vhost-net: {e}")))? }))
 }
 

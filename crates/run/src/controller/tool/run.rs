@@ -76,7 +76,7 @@ pub(in crate::controller) async fn run(
     for (part, (_, agent)) in parts.iter().zip(&lab.agents) {
         store(record, part, (context.here, &agent.name), &mut summary)?;
     }
-    for warning in without_arrivals(&parts) {
+    for warning in without_arrivals(&parts, &[]) {
         record.warn(warning.at_trial(id))?;
     }
     for (place, before) in before.iter().enumerate() {

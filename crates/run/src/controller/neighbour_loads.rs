@@ -1,0 +1,82 @@
+//! Loads in the neighbours of measured guests, in which no end runs: their host agents run the loads.
+
+use super::RunError;
+use super::active_lab::ActiveLab;
+use super::load_checks::fell_short;
+use super::places::Host;
+use std::sync::Arc;
+use tailbound_lab::Far;
+use tailbound_model::{LoadDone, PlaceSpec, Severity, Warning};
+use tailbound_wire::{Order, StreamPath};
+
+/// Neighbours whose loads are prepared.
+pub(super) struct NeighbourLoads(Vec<Arc<Host>>);
+
+impl NeighbourLoads {
+    /// Prepares and starts the loads of the trial in the neighbours, if it has such loads. `of_end` is the order of an end
+    /// of the trial; without it, no load is started. The call blocks for a moment.
+    ///
+    /// # Errors
+    /// A load cannot be prepared.
+    pub fn begin(lab: &ActiveLab, of_end: Option<&Order>) -> Result<NeighbourLoads, RunError> {
+        let Some(of_end) = of_end else { return Ok(NeighbourLoads(Vec::new())) };
+        let loads = &of_end.spec.loads;
+        let all = lab.neighbours().iter();
+        let all = all.filter(|(end, _)| loads.iter().any(|load| load.of_neighbours() == Some(*end)));
+        let mut prepared = NeighbourLoads(Vec::new());
+        for (end, host) in all {
+            let from = |path: &StreamPath| StreamPath { from: host.address().unwrap_or(path.from), ..*path };
+            let order = Order {
+                ends: Vec::new(),
+                neighbour_of: Some((*end).to_owned()),
+                streams: of_end.streams.iter().map(from).collect(),
+                rescue: None,
+                ..of_end.clone()
+            };
+            prepared.0.push(host.clone());
+            if let Err(error) = host.prepare_loads(order) {
+                prepared.end();
+                return Err(error);
+            }
+        }
+        prepared.0.iter().for_each(|host| host.start_loads());
+        Ok(prepared)
+    }
+
+    /// Ends the loads and returns their results, with warnings of loads that did not run as asked and of neighbours that do
+    /// not answer.
+    pub fn end(self) -> (Vec<LoadDone>, Vec<Warning>) {
+        let (mut all, mut warnings) = (Vec::new(), Vec::new());
+        for host in self.0 {
+            let at = match &host.place {
+                PlaceSpec::Vm(guest) => guest.name.clone(),
+                place => place.to_string(),
+            };
+            match host.end_loads() {
+                Some(loads) => all.extend(loads.into_iter().map(|load: LoadDone| LoadDone { at: at.clone(), ..load })),
+                None => warnings.push(not_reported(&at)),
+            }
+        }
+        warnings.extend(all.iter().filter_map(fell_short));
+        (all, warnings)
+    }
+}
+
+/// Makes the warning that it is not known what the loads of a neighbour did.
+fn not_reported(guest: &str) -> Warning {
+    let text = format!("guest {guest} did not report what its loads did, so that it is not known whether they ran");
+    let remedy = "read the console of the guest in the record (logs/console-NAME.log), and repeat the trial";
+    Warning::new("load_fell_short", Severity::Invalid, text, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_of_which_nothing_is_known_make_the_trial_invalid() {
+        let warning = not_reported("pong.neighbour-1");
+        assert_eq!(warning.severity, Severity::Invalid);
+        insta::assert_snapshot!(warning.problem, @"guest pong.neighbour-1 did not report what its loads did, so that it is not known whether they ran; read the console of the guest in the record (logs/console-NAME.log), and repeat the trial");
+    }
+}
