@@ -31,6 +31,14 @@ const ADMIN_SCHED: u16 = 7;
 const CYCLE_TIME: u16 = 8;
 const FLAGS: u16 = 10;
 const TXTIME_DELAY: u16 = 11;
+const TC_ENTRY: u16 = 12;
+const TC_ENTRY_INDEX: u16 = 1;
+const TC_ENTRY_FP: u16 = 3;
+/// Values of the attribute TCA_TAPRIO_TC_ENTRY_FP of a class.
+const FP_EXPRESS: u32 = 1;
+const FP_PREEMPTIBLE: u32 = 2;
+/// Bit of an attribute whose value consists of attributes (linux/netlink.h).
+const NESTED: u16 = 0x8000;
 /// Flag of taprio: frames have launch times (TCA_TAPRIO_ATTR_FLAG_TXTIME_ASSIST).
 const ASSIST: u32 = 1;
 /// Flag of taprio: the network card opens and closes the gates (TCA_TAPRIO_ATTR_FLAG_FULL_OFFLOAD).
@@ -150,6 +158,7 @@ fn difference(asked: &GatesFact, found: &GatesFact) -> String {
             ("begin", format!("{} ns", fact.base_ns)),
             ("clock", fact.clock.to_string()),
             ("size table", format!("{} bytes", fact.overhead_bytes)),
+            ("preemptible classes", format!("{:b}", fact.preemptible)),
             ("launch times", format!("{} ns after {} ns (flags {})", fact.launch_ahead_ns, fact.delay_ns, fact.flags)),
         ]
     };
@@ -241,6 +250,7 @@ fn asked(gates: &GatesSpec, base_ns: i64, tai_offset_s: i32) -> GatesFact {
         tai_offset_s,
         overhead_bytes: WIRE_BYTES,
         flags: flags(gates.by),
+        preemptible: gates.preemptible(),
         delay_ns: gates.by.delay().0 as u32,
         launch_ahead_ns: match gates.by {
             GatesBy::Assist { ahead } => ahead.0 as u32,
@@ -288,6 +298,21 @@ fn options(gates: &GatesSpec, base_ns: i64) -> Vec<u8> {
         push(&mut list, ENTRY, &one);
     }
     push(&mut bytes, ENTRY_LIST, &list);
+    bytes.extend(preemptible(gates));
+    bytes
+}
+
+/// Which classes are preemptible, as attributes of taprio. Without such a class there are none, because kernels before 6.4 do not know
+/// them.
+fn preemptible(gates: &GatesSpec) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (number, class) in gates.classes.iter().enumerate().filter(|_| gates.preemptible() != 0) {
+        let mut one = Vec::new();
+        push(&mut one, TC_ENTRY_INDEX, &(number as u32).to_ne_bytes());
+        let value = if class.preemptible { FP_PREEMPTIBLE } else { FP_EXPRESS };
+        push(&mut one, TC_ENTRY_FP, &value.to_ne_bytes());
+        push(&mut bytes, TC_ENTRY | NESTED, &one);
+    }
     bytes
 }
 
@@ -322,6 +347,9 @@ fn parsed(found: &QueueDiscipline, clock: Reading) -> Option<(GatesFact, bool)> 
         let time = Nanos(i64::from(word(entry, ENTRY_INTERVAL)?));
         Some(GateEntry { open: word(entry, ENTRY_GATE_MASK)?, time })
     });
+    let classes = attributes(whole).filter(|(kind, _)| *kind == TC_ENTRY);
+    let preemptible = classes.filter(|(_, class)| word_of(class, TC_ENTRY_FP) == FP_PREEMPTIBLE);
+    let preemptible = preemptible.fold(0, |bits, (_, class)| bits | 1u32.wrapping_shl(word_of(class, TC_ENTRY_INDEX)));
     let overhead =
         of(&found.size_table, STAB_BASE).and_then(|spec| Some(i32::from_ne_bytes(spec.get(4..8)?.try_into().ok()?)));
     let fact = GatesFact {
@@ -343,6 +371,7 @@ fn parsed(found: &QueueDiscipline, clock: Reading) -> Option<(GatesFact, bool)> 
         flags: word_of(whole, FLAGS),
         delay_ns: word_of(whole, TXTIME_DELAY),
         launch_ahead_ns: 0,
+        preemptible,
     };
     Some((fact, is_pending))
 }
@@ -361,7 +390,7 @@ pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
     let cycle = gates.cycle.map(|cycle| format!(" cycle-time {}", cycle.0)).unwrap_or_default();
     let by = match gates.by {
         GatesBy::Software | GatesBy::Existing => " clockid CLOCK_TAI".to_owned(),
-        GatesBy::Offload => " flags 0x2".to_owned(),
+        GatesBy::Offload => format!(" flags 0x2{}", preemptible_words(gates)),
         GatesBy::Assist { ahead } => format!(
             " clockid CLOCK_TAI flags 0x1 txtime-delay {}; tc qdisc add dev {name} parent 1:QUEUE etf clockid CLOCK_TAI delta {} skip_sock_check",
             gates.by.delay().0,
@@ -375,6 +404,12 @@ pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
         gates.base.0,
         words(entries.collect()),
     )
+}
+
+/// Which classes are preemptible, as words of tc-taprio(8); empty if none is.
+fn preemptible_words(gates: &GatesSpec) -> String {
+    let words = gates.classes.iter().map(|class| if class.preemptible { " P" } else { " E" });
+    if gates.preemptible() == 0 { String::new() } else { format!(" fp{}", words.collect::<String>()) }
 }
 
 /// Returns a problem if this kernel cannot open and close gates.
@@ -392,6 +427,7 @@ mod tests {
             name: name.into(),
             priorities: priorities.iter().copied().collect(),
             queues,
+            preemptible: false,
         };
         let entry = |open, us: i64| GateEntry { open, time: Nanos(us * 1_000) };
         let others: Vec<u8> = (0..7).chain(8..16).collect();
@@ -435,6 +471,25 @@ mod tests {
         let options = options(&GatesSpec { by: GatesBy::Offload, ..gates() }, 7);
         assert_eq!(word_of(&options, FLAGS), OFFLOAD);
         assert!(attributes(&options).all(|(kind, _)| kind != CLOCKID));
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn preemptible_classes_have_the_layout_of_the_headers_of_the_kernel() {
+        let mut gates = GatesSpec { by: GatesBy::Offload, ..gates() };
+        assert_eq!((preemptible(&gates), preemptible_words(&gates)), (Vec::new(), String::new()));
+        gates.classes[1].preemptible = true;
+        // struct nlattr (linux/netlink.h): length with its header, kind. TCA_TAPRIO_ATTR_TC_ENTRY = 12, nested, with
+        // TCA_TAPRIO_TC_ENTRY_INDEX = 1 and TCA_TAPRIO_TC_ENTRY_FP = 3 (TC_FP_EXPRESS = 1, TC_FP_PREEMPTIBLE = 2).
+        let class = |number, fp| [20, 0, 12, 0x80, 8, 0, 1, 0, number, 0, 0, 0, 8, 0, 3, 0, fp, 0, 0, 0];
+        assert_eq!(preemptible(&gates), [class(0, 1), class(1, 2)].concat());
+        let command = command("eth0", &gates);
+        assert!(command.ends_with("flags 0x2 fp E P"), "{command}");
+        let found = QueueDiscipline { size_table: size_table(), ..QueueDiscipline::at_root(KIND, options(&gates, 7)) };
+        let (fact, _) = parsed(&found, Reading::default()).unwrap();
+        assert_eq!((fact.preemptible, fact), (0b10, asked(&gates, 7, 0)));
+        let difference = difference(&asked(&gates, 7, 0), &GatesFact { preemptible: 0, ..asked(&gates, 7, 0) });
+        assert_eq!(difference, "preemptible classes 0 instead of 10");
     }
 
     #[test]

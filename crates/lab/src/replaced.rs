@@ -8,12 +8,14 @@ use crate::existing::Found;
 use crate::failure::failed;
 use crate::gates;
 use crate::netlink::converse;
-use crate::netns::{NetNs, path_of, run_in};
+use crate::netns::{NetNs, run_in};
+use crate::preemption;
 use crate::probe::Side;
 use crate::qdisc;
 use crate::site::Site;
 use crate::spec::LabSpec;
 use crate::step::{At, Room, Step};
+use crate::user_interface::UserInterface;
 use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::{Handle, LinkMessageBuilder, LinkVeth};
 use std::fs;
@@ -21,7 +23,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use tailbound_host::{EntryId, Journal, Undone, queues};
-use tailbound_model::{GatesBy, GatesSpec, NetnsId, PlaceSpec, Problem, QueueDiscipline, Undo};
+use tailbound_model::{GatesBy, GatesSpec, MergeLayer, Problem, QueueDiscipline, Undo};
 
 /// A problem that prevents these gates at an interface of the user; `end`: name of the end. Changes nothing at the interface.
 pub(crate) fn problem(found: &Found, end: &str, gates: &GatesSpec) -> Option<Problem> {
@@ -44,7 +46,21 @@ pub(crate) fn problem(found: &Found, end: &str, gates: &GatesSpec) -> Option<Pro
              (`ethtool -L`; a veth is made with `numtxqueues`), or write fewer classes",
         ));
     }
+    if let Some(problem) =
+        (gates.preemptible() != 0).then(|| preemption::problem(netns, (interface.index, name), end)).flatten()
+    {
+        return Some(problem);
+    }
     problem_of_queues((netns, interface.index), (name, end), gates)
+}
+
+/// What is done at an interface, as commands for `--dry-run`.
+pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
+    let command = gates::command(name, gates);
+    match gates.preemptible() {
+        0 => command,
+        _ => format!("{}; {command}", preemption::command(name, MergeLayer::ALL)),
+    }
 }
 
 /// A problem of the queue disciplines that an interface (index, name) has now.
@@ -156,23 +172,25 @@ pub(crate) async fn set_gates(
     entries: &mut Vec<EntryId>,
 ) -> Result<(), LabError> {
     let second_ns = OnceLock::new();
-    for (end, side) in ends.iter().enumerate() {
-        let gates = spec.gates_of(end).filter(|gates| gates.by != GatesBy::Existing);
-        let (Some(gates), Site::Here(netns)) = (gates, &side.site) else { continue };
-        let name = side.net.interface.clone();
-        let path = match spec.place(end) {
-            PlaceSpec::ExistingNetns(name) => path_of(name).display().to_string(),
-            _ => String::new(),
-        };
-        let (entry, handle) = journaled((netns, path), &name, (spec.name(end), gates), journal).await?;
+    let of_end = |(end, side)| {
+        let gates = spec.gates_of(end).filter(|gates| gates.by != GatesBy::Existing)?;
+        Some((gates, UserInterface::of(spec, end, side)?))
+    };
+    let all: Vec<(&GatesSpec, UserInterface)> = ends.iter().enumerate().filter_map(of_end).collect();
+    let preempting = all.iter().filter(|(gates, _)| gates.preemptible() != 0);
+    let preempting: Vec<&UserInterface> = preempting.map(|(_, at)| at).collect();
+    preemption::switch_on(&preempting, journal, entries).await?;
+    for (gates, at) in &all {
+        let (entry, handle) = journaled(at, gates, journal).await?;
         entries.push(entry);
         let start = gates::Start { second_ns: &second_ns, handle };
-        if let Err(reason) = gates::put(netns, name.clone(), gates, start).await {
-            let at = At { room: Room::End(spec.name(end)), name };
-            return Err(failed(&Step::Gates { at, gates: gates.clone() }, reason));
+        if let Err(reason) = gates::put(at.netns, at.name.to_owned(), gates, start).await {
+            let gates = (*gates).clone();
+            let at = At { room: Room::End(at.end), name: at.name.to_owned() };
+            return Err(failed(&Step::Gates { at, gates }, reason));
         }
     }
-    Ok(())
+    preemption::wait_until_active(&preempting).await
 }
 
 /// Undoes these entries of the journal, the last one first, and continues after an error.
@@ -191,31 +209,24 @@ pub(crate) fn put_back(entries: &[EntryId], journal: &Journal) -> Result<(), Lab
 }
 
 /// Writes into the journal what an interface of the user has, before `taprio` takes its place. Returns the handle for `taprio`.
-///
-/// `path`: file of the network namespace, or empty.
-async fn journaled(
-    (netns, path): (&NetNs, String),
-    name: &str,
-    (end, gates): (&str, &GatesSpec),
-    journal: &Journal,
-) -> Result<(EntryId, u32), LabError> {
+async fn journaled(at: &UserInterface<'_>, gates: &GatesSpec, journal: &Journal) -> Result<(EntryId, u32), LabError> {
     let read = |index| Ok((index, queues::read(index)?));
-    let failed = |e| LabError::read(format!("reading the queue disciplines of {name}"), "existing path", e);
-    let (ifindex, before) = qdisc::at(netns, name, read).await.map_err(failed)?;
+    let failed = |e| LabError::read(format!("reading the queue disciplines of {}", at.name), "existing path", e);
+    let (ifindex, before) = qdisc::at(at.netns, at.name, read).await.map_err(failed)?;
     // Another program may have set one since the check before the run.
-    if let Some(problem) = problem_of_queues((netns, ifindex), (name, end), gates) {
+    if let Some(problem) = problem_of_queues((at.netns, ifindex), (at.name, at.end), gates) {
         return Err(LabError::Lacks(vec![problem]));
     }
     let handle = queues::free_handle(&before);
-    let netns = NetnsId { inode: netns.inode(), path };
-    let (interface, kind) = (name.to_owned(), "taprio".to_owned());
-    let entry = journal.before(Undo::RestoreQueues { interface, ifindex, netns, before, kind, handle })?;
-    Ok((entry, handle))
+    let (interface, kind) = (at.name.to_owned(), "taprio".to_owned());
+    let undo = Undo::RestoreQueues { interface, ifindex, netns: at.id.clone(), before, kind, handle };
+    Ok((journal.before(undo)?, handle))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_model::NetnsId;
 
     #[test]
     fn an_interface_that_another_program_changed_is_an_error() {

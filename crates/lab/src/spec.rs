@@ -229,7 +229,7 @@ impl LabSpec {
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };
                     let gates = self.gates_of(i).filter(|gates| gates.by != GatesBy::Existing);
-                    match gates.map(|gates| crate::gates::command("INTERFACE", gates)) {
+                    match gates.map(|gates| crate::replaced::command("INTERFACE", gates)) {
                         None => format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", self.name(i)),
                         Some(command) => format!(
                             "read {wanted} in {place} for {}; {command}; its queue discipline is restored afterwards  [root: \

@@ -2,13 +2,13 @@
 //!
 //! Input: the name of an interface. Output: [`InterfaceFacts`], and counters by name. Values come from netlink, ioctl
 //! and /proc/thread-self/net, because these follow the thread into a namespace; /sys/class/net always shows the
-//! namespace in which sysfs was mounted. Only `tune` changes settings.
+//! namespace in which sysfs was mounted. Only `tune`, `ethtool` and `preemption` change settings.
 
 mod card;
 mod counters;
 mod ethtool;
 mod link;
-mod preemption;
+pub mod preemption;
 pub(crate) mod tune;
 
 pub use card::card_facts;

@@ -12,6 +12,7 @@ mod netns;
 mod nic;
 mod outcome;
 mod pods;
+mod preemption;
 mod process;
 mod queues;
 mod stamping;
@@ -45,6 +46,9 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         }
         Undo::RestoreStamping { interface, ifindex, netns, before, set } => {
             in_namespace(Some(netns), || stamping::restore((interface, *ifindex), *before, *set))
+        }
+        Undo::RestorePreemption { interface, ifindex, netns, before, set } => {
+            in_namespace(Some(netns), || preemption::restore((interface, *ifindex), *before, *set))
         }
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
         Undo::DeletePod { cluster, token } => pods::delete("delete", cluster, token),
@@ -94,6 +98,9 @@ pub fn describe(undo: &Undo) -> String {
         },
         Undo::RestoreStamping { interface, before, .. } => {
             format!("set which frames the card of {interface} stamps back to `{before}`")
+        }
+        Undo::RestorePreemption { interface, before, .. } => {
+            format!("set the frame preemption of {interface} back to `{before}`")
         }
         Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from the cluster"),
         Undo::DeleteService { token, .. } => {

@@ -2,12 +2,14 @@
 //! host.
 
 mod knob;
+mod preemption;
 mod queues;
 mod site;
 mod stamping;
 mod undo;
 
 pub use knob::{HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
+pub use preemption::MergeLayer;
 pub use queues::{QueueDiscipline, ROOT};
 pub use site::{Answer, Ask, DeviceAnswer, ProbeMessage, RestoreAnswer};
 pub use stamping::CardStamping;

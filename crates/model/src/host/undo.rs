@@ -1,6 +1,6 @@
 //! Entries of the journal: how to undo each change that Tailbound makes to a host.
 
-use crate::{CardStamping, ContainerAccess, CpuList, NicSetting, PodSpec, QueueDiscipline, RoleScheduling};
+use crate::{CardStamping, ContainerAccess, CpuList, MergeLayer, NicSetting, PodSpec, QueueDiscipline, RoleScheduling};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -150,6 +150,20 @@ pub enum Undo {
         before: CardStamping,
         /// What the card was set to stamp. If the card stamps something else now, another program has changed it since.
         set: CardStamping,
+    },
+    /// Undo of a change of the frame preemption of a network interface: restores the settings of its MAC merge layer.
+    RestorePreemption {
+        /// Name of the network interface whose frame preemption was changed.
+        interface: String,
+        /// Index of the interface: an interface with the same name and another index is a different interface.
+        ifindex: u32,
+        /// Network namespace of the interface whose frame preemption was changed.
+        netns: NetnsId,
+        /// Settings of the MAC merge layer before the change.
+        before: MergeLayer,
+        /// Settings of the MAC merge layer that were made. If the layer has another setting now, which it had neither before nor
+        /// after the change, another program has changed it since.
+        set: MergeLayer,
     },
     /// Undo of a created pod: deletes the pod from its Kubernetes cluster.
     DeletePod {

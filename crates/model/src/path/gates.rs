@@ -81,6 +81,10 @@ pub struct GateClass {
     pub priorities: BTreeSet<u8>,
     /// Number of transmit queues of the class.
     pub queues: u16,
+    /// Whether frames of the other classes may interrupt a frame of the class while the network card sends it (frame preemption,
+    /// IEEE 802.1Qbu).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preemptible: bool,
 }
 
 /// An entry of a gate control list.
@@ -107,6 +111,12 @@ impl GatesSpec {
     /// For each priority of a socket: the number of its class.
     pub fn class_of_priority(&self) -> [u8; SOCKET_PRIORITIES as usize] {
         class_of_priority(&self.classes)
+    }
+
+    /// One bit for each class, the lowest for class 0: whether its frames are preemptible.
+    pub fn preemptible(&self) -> u32 {
+        let all = self.classes.iter().enumerate();
+        all.filter(|(_, class)| class.preemptible).fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
     /// Names of the classes whose gates an entry opens.
@@ -171,6 +181,9 @@ pub struct GatesFact {
     /// Time before its launch time at which a frame is given to the device, ns; 0 without launch times.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub launch_ahead_ns: u32,
+    /// One bit for each class, the lowest for class 0: whether its frames are preemptible (TCA_TAPRIO_TC_ENTRY_FP).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub preemptible: u32,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -186,6 +199,7 @@ mod tests {
             name: name.into(),
             priorities: priorities.iter().copied().collect(),
             queues: 2,
+            preemptible: false,
         };
         let entry = |open, us: i64| GateEntry { open, time: Nanos(us * 1_000) };
         GatesSpec {

@@ -73,6 +73,20 @@ pub(crate) struct GateClassKeys {
     /// Number of transmit queues of the class, 1 to 16. Default: 1.
     #[schemars(range(min = 1, max = 16))]
     pub queues: Option<At<u32>>,
+    /// Whether frames of other classes may interrupt a frame of the class while the network card sends it (frame preemption, IEEE
+    /// 802.1Qbu). Only for gates with `by: offload`, because only a network card can interrupt a frame. Never run on a card.
+    /// Default: `no`.
+    pub preemptible: Option<At<PreemptibleChoice>>,
+}
+
+/// Whether frames of a traffic class are preemptible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PreemptibleChoice {
+    /// Frames of other classes may interrupt a frame of the class.
+    Yes,
+    /// A frame of the class is sent as a whole, and may interrupt frames of preemptible classes (express frame).
+    No,
 }
 
 /// An entry of a gate control list.

@@ -2,7 +2,9 @@
 
 use super::stream::USUAL_AHEAD;
 use crate::error::{Fault, advice};
-use crate::format::{AssistKeys, Duration, GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys, ReplaceChoice};
+use crate::format::{
+    AssistKeys, Duration, GateClassKeys, GateEntryKeys, GatesByChoice, GatesKeys, PreemptibleChoice, ReplaceChoice,
+};
 use crate::read::At;
 use std::collections::BTreeSet;
 use tailbound_model::{GateClass, GateEntry, GatesBy, GatesSpec, MOST_CLASSES, Nanos, SOCKET_PRIORITIES};
@@ -24,7 +26,14 @@ pub(crate) fn gates(keys: &At<GatesKeys>) -> Result<GatesSpec, Fault> {
         Some(GatesByChoice::Existing) => return existing(&keys.value),
     };
     let missing = |key: &str| Fault::new(keys.at, format!("`{key}` is missing")).help(format!("add the key `{key}`"));
-    let classes = classes(keys.value.classes.as_ref().ok_or_else(|| missing("classes"))?)?;
+    let given = keys.value.classes.as_ref().ok_or_else(|| missing("classes"))?;
+    let classes = classes(given)?;
+    if by != GatesBy::Offload {
+        not_preemptible(given, &format!("gates by `{by}` cannot interrupt a frame, because only a network card can"))?;
+    } else if classes.iter().all(|class| class.preemptible) {
+        let reason = "all classes are preemptible, so that no frame can interrupt another one";
+        return Err(Fault::new(given.at, reason).help("remove `preemptible` of the classes whose frames are urgent"));
+    }
     let given = keys.value.entries.as_ref().ok_or_else(|| missing("entries"))?;
     if given.value.is_empty() {
         return Err(Fault::new(given.at, "the gate control list has no entry")
@@ -131,7 +140,8 @@ pub(super) fn classes(given: &At<Vec<GateClassKeys>>) -> Result<Vec<GateClass>, 
             }
             queues => queues.as_ref().map_or(1, |queues| queues.value as u16),
         };
-        classes.push(GateClass { name, priorities, queues });
+        let preemptible = keys.preemptible.as_ref().is_some_and(|given| given.value == PreemptibleChoice::Yes);
+        classes.push(GateClass { name, priorities, queues, preemptible });
     }
     let left: BTreeSet<u8> = (0..SOCKET_PRIORITIES).filter(|priority| !taken.contains(priority)).collect();
     match rest {
@@ -149,6 +159,15 @@ pub(super) fn classes(given: &At<Vec<GateClassKeys>>) -> Result<Vec<GateClass>, 
             .help(format!("at most {MOST_QUEUES} are possible")));
     }
     Ok(classes)
+}
+
+/// Refuses preemptible classes, for this reason.
+pub(super) fn not_preemptible(given: &At<Vec<GateClassKeys>>, reason: &str) -> Result<(), Fault> {
+    let preemptible = given.value.iter().filter_map(|class| class.preemptible.as_ref());
+    match preemptible.filter(|given| given.value == PreemptibleChoice::Yes).map(|given| given.at).next() {
+        None => Ok(()),
+        Some(at) => Err(Fault::new(at, reason).help("remove `preemptible`, or use `gates` with `by: offload`")),
+    }
 }
 
 fn free_priority(given: &At<u32>, taken: &mut BTreeSet<u8>) -> Result<u8, Fault> {

@@ -1,6 +1,6 @@
 //! Resolves the keys of the shaping of an interface.
 
-use super::gates::classes;
+use super::gates::{classes, not_preemptible};
 use crate::error::{Fault, advice};
 use crate::format::{CreditKeys, ShapingKeys};
 use crate::read::At;
@@ -9,6 +9,7 @@ use tailbound_model::{CreditSpec, GateClass, MADE_KBIT_S, ShapingSpec};
 /// Resolves the keys of the shaping of an interface.
 pub(crate) fn shaping(keys: &At<ShapingKeys>) -> Result<ShapingSpec, Fault> {
     let classes = classes(&keys.value.classes)?;
+    not_preemptible(&keys.value.classes, "`shaping` cannot interrupt a frame, because only a network card can")?;
     let one = |(name, keys): (&String, &At<CreditKeys>)| Ok((number(name, keys, &classes)?, credit(&keys.value)?));
     let credits = keys.value.credits.iter().map(one).collect::<Result<_, Fault>>()?;
     Ok(ShapingSpec { classes, credits })

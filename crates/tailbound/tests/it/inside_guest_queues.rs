@@ -258,3 +258,37 @@ fn interfaces_that_cannot_have_gates_are_named_with_the_words_of_the_kernel() {
     assert_eq!((&counts["outside"], &report["conditions"][0]["counts"]["answered"]), (&0.into(), &100.into()));
     insta::assert_snapshot!(["one", "offload", "route", "dry"].map(of).join("\n"));
 }
+
+/// Test: interfaces whose drivers have no frame preemption are named before anything is changed at them.
+#[test]
+fn interfaces_without_frame_preemption_are_named_and_left_as_they_are() {
+    let Some([kernel, module]) = needed([KERNEL, CARDS]) else { return };
+    let preempting = |interfaces| {
+        let text = study(interfaces, 20, "      by: offload\n");
+        text.replace("{ name: rest }", "{ name: rest, preemptible: yes }")
+    };
+    let lines = [
+        "cd /root; export TMPDIR=/root".to_owned(),
+        TWO_CARDS.to_owned(),
+        JOINED.to_owned(),
+        "ip link add two0 netns a numtxqueues 2 type veth peer name two1 netns b\n\
+         ip -n a address add 10.8.0.1/24 dev two0; ip -n b address add 10.8.0.2/24 dev two1\n\
+         ip -n a link set two0 up; ip -n b link set two1 up"
+            .into(),
+        file("card", &preempting(["eth0", "eth1"])),
+        file("veth", &preempting(["two0", "two1"])),
+        print("before", &[shown("eth0"), shown("two0")].join("; ")),
+        print("card", "tailbound run card.yaml --out card -q 2>&1"),
+        print("veth", "tailbound run veth.yaml --out veth -q 2>&1"),
+        print("after", &[shown("eth0"), shown("two0")].join("; ")),
+        print("list", "tailbound lab list"),
+        print("dry", "tailbound run card.yaml --dry-run 2>&1 | grep taprio"),
+        print("end", "true"),
+    ];
+    let modules = ["--module", &module, "--with", "ip,tc"];
+    let console = Guest::with_kernel(&kernel).shell(&modules, lines.join("\n") + "\nsleep 1\nexit\n");
+    let of = |name| section(&console, name);
+    assert_eq!(of("after"), of("before"));
+    assert!(of("list").starts_with("nothing: no run is active"), "{console}");
+    insta::assert_snapshot!(["card", "veth", "dry"].map(of).join("\n"));
+}

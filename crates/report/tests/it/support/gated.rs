@@ -74,6 +74,7 @@ fn gates() -> GatesSpec {
         name: name.into(),
         priorities: priorities.iter().copied().collect(),
         queues: 1,
+        preemptible: false,
     };
     let rest: Vec<u8> = (0..16).filter(|p| ![5, 7].contains(p)).collect();
     GatesSpec {
