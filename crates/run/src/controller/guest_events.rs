@@ -63,8 +63,9 @@ impl Guests {
 
 /// Sentence that says why a neighbour does not run any more: QEMU has ended, or the kernel of the guest does not answer.
 fn no_longer_runs(host: &Host) -> Option<String> {
-    let silent = || host.monotonic_ns().is_none().then(|| format!("guest {} no longer answers", name(host)));
-    host.ended().or_else(silent)
+    // The question is asked in any case: a host that did not answer is started anew for the next trial.
+    let is_silent = host.monotonic_ns().is_none();
+    host.ended().or_else(|| is_silent.then(|| format!("guest {} no longer answers", name(host))))
 }
 
 /// Makes the warning that a neighbour did not run for the whole measurement.

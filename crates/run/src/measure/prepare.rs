@@ -194,6 +194,7 @@ mod tests {
             late_above_ns: None,
             tool: None,
             streams: Vec::new(),
+            neighbour_of: None,
             stream_base_ns: 0,
         }
     }
