@@ -108,7 +108,7 @@ pub fn class_of_messages(spec: &TrialSpec, class_of_priority: &[u8]) -> u32 {
 }
 
 /// Priority (SO_PRIORITY) of the messages of a trial.
-fn priority_of_messages(spec: &TrialSpec) -> u8 {
+pub fn priority_of_messages(spec: &TrialSpec) -> u8 {
     let given = spec.driver.options.get("priority").and_then(|text| text.trim().parse().ok());
     given.unwrap_or_default()
 }

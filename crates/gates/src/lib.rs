@@ -5,6 +5,7 @@
 //! at any time of the cycle. All times are whole nanoseconds, as in the kernel. [`recover`] does the reverse: from the times of
 //! messages, it finds the schedule that they met. Nothing is measured here.
 
+mod behind;
 mod check;
 mod frame;
 mod gate;
@@ -15,7 +16,8 @@ mod schedule;
 mod simulation;
 mod tc;
 
-pub use check::{check, class_of_messages, unknown_speeds, windows_of_classes};
+pub use behind::{SendingInterface, priority_behind};
+pub use check::{check, class_of_messages, priority_of_messages, unknown_speeds, windows_of_classes};
 pub use frame::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Speed, WIRE_BYTES};
 pub use gate::Gate;
 pub use prediction::{Prediction, predict};

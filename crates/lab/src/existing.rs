@@ -11,7 +11,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tailbound_model::{ContainerNetwork, ExistingEnd, Interface, PlaceSpec, Problem};
+use tailbound_host::{InterfaceFacts, interface_facts};
+use tailbound_model::{ContainerNetwork, ExistingEnd, Interface, PathSpec, PlaceSpec, Problem};
 
 /// Time for which a missing carrier is tolerated, because the kernel can report a carrier up to a second after an
 /// interface was set up.
@@ -63,6 +64,31 @@ pub(crate) fn find_all(
 pub(crate) fn missing_here(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Vec<Problem> {
     let here = (0..2).filter(|end| !spec.place(*end).is_reached());
     once(here.filter_map(|end| find(spec, end, &ends[end], &[]).err()))
+}
+
+impl LabSpec {
+    /// Facts about the interface of each end of an existing path that is on this host, with the name of the end, or the reason why they
+    /// are not known. Changes nothing; blocks for some milliseconds, or two seconds if a carrier is missing.
+    pub fn user_interfaces(&self) -> Vec<(&'static str, Result<InterfaceFacts, Problem>)> {
+        let PathSpec::Existing { ping, pong } = &self.path else { return Vec::new() };
+        let here = [ping, pong].into_iter().enumerate().filter(|(end, _)| !self.place(*end).is_reached());
+        here.map(|(end, wanted)| (self.name(end), facts_of(self, end, wanted))).collect()
+    }
+}
+
+fn facts_of(spec: &LabSpec, end: usize, wanted: &ExistingEnd) -> Result<InterfaceFacts, Problem> {
+    let Found { site, interface, .. } = find(spec, end, wanted, &[])?;
+    let name = interface.name;
+    let failed =
+        |error: io::Error| lack(format!("the interface {name} ({}) cannot be read: {error}", spec.name(end)), "");
+    let of_job = name.clone();
+    match site {
+        Site::Here(netns) => {
+            let read = netns::run_in(&netns, move || interface_facts(&of_job)).and_then(|task| task.join()?);
+            read.map_err(failed)
+        }
+        _ => Err(failed(io::Error::other("it is on another host"))),
+    }
 }
 
 /// Returns the interface of an end, if the interface is in the network namespace of this process.

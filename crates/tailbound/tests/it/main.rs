@@ -109,6 +109,8 @@ mod pods_names;
 #[cfg(feature = "system-tests")]
 mod pods_nodes;
 #[cfg(feature = "system-tests")]
+mod priorities;
+#[cfg(feature = "system-tests")]
 mod roles;
 #[cfg(feature = "system-tests")]
 mod ros2;
