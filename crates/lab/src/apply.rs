@@ -79,7 +79,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             let start = gates::Start { second_ns: &rooms.second_ns, handle: gates::HANDLE };
             gates::put(rooms.get(at.room)?, at.name, &gates, start).await
         }
-        Step::Shaping { at, shaping } => shaping::put(rooms.get(at.room)?, at.name, shaping).await,
+        Step::Shaping { at, shaping } => shaping::put(rooms.get(at.room)?, at.name, (shaping, shaping::HANDLE)).await,
         Step::Launch { at, launch } => launch::put(rooms.get(at.room)?, at.name, launch).await,
         Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {

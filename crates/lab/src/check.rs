@@ -5,11 +5,12 @@ use crate::existing;
 use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
+use crate::wanted::Wanted;
 use crate::wiring::{Wiring, carries_offloads, vfio, vhost_lack};
 use crate::{gates, launch, police, replaced, shaping};
 use crate::{userns, vlan};
 use std::path::Path;
-use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, GatesBy, PathSpec, PlaceSpec, Problem};
+use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec, Problem};
 
 impl LabSpec {
     /// Finds problems of the machine or the study that prevent this lab; an empty list means that the lab can be built.
@@ -85,7 +86,7 @@ impl LabSpec {
                 lacks.extend(existing::missing_here(self, &ends));
                 if lacks.is_empty() {
                     lacks.extend((0..2).filter_map(|end| self.unseen(end, &ends[1 - end])));
-                    lacks.extend((0..2).filter_map(|end| self.gates_lack(end, &ends[end])));
+                    lacks.extend((0..2).filter_map(|end| self.replaced_lack(end, &ends[end])));
                     lacks.dedup();
                 }
                 lacks
@@ -93,12 +94,16 @@ impl LabSpec {
         }
     }
 
-    /// Returns a problem if an existing interface cannot have the gates that its end asks for.
-    fn gates_lack(&self, end: usize, wanted: &ExistingEnd) -> Option<Problem> {
-        let gates = self.gates_of(end).filter(|gates| gates.by != GatesBy::Existing)?;
-        gates::problem().or_else(|| {
-            let found = existing::find(self, end, wanted, &[]).ok()?;
-            replaced::problem(&found, self.name(end), gates)
+    /// Returns a problem if an existing interface cannot have the gates or traffic classes that its end asks for.
+    fn replaced_lack(&self, end: usize, given: &ExistingEnd) -> Option<Problem> {
+        let wanted = self.wanted(end)?;
+        let of_kernel = match wanted {
+            Wanted::Gates(_) => gates::problem(),
+            Wanted::Shaping(shaping) => shaping::problem(!shaping.credits.is_empty()),
+        };
+        of_kernel.or_else(|| {
+            let found = existing::find(self, end, given, &[]).ok()?;
+            replaced::problem(&found, self.name(end), wanted)
         })
     }
 

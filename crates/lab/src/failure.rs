@@ -29,6 +29,9 @@ pub(crate) fn failed(step: &Step, reason: io::Error) -> LabError {
         (Step::Gates { gates, .. }, _) if gates.by == GatesBy::Offload => {
             "everything was undone; use a network card whose driver offloads taprio, or write `by: software`"
         }
+        (Step::Shaping { .. }, _) => {
+            "everything was undone; look at the reason of the kernel, and change `shaping`, or remove it"
+        }
         (Step::NoIpv6(_), Some(libc::EROFS)) => {
             "/proc/sys is mounted read-only (a container?): allow the container to write there, or use `path: loopback`"
         }

@@ -13,7 +13,7 @@ use tailbound_host::ptp_clock::{PtpClock, PtpError, ptp_device_of};
 use tailbound_host::queues;
 use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, Nanos, Problem, QueueDiscipline, ROOT};
 
-const KIND: &str = "taprio";
+pub(crate) const KIND: &str = "taprio";
 /// The handle of `taprio` of an interface that Tailbound makes, by which its queues are named.
 pub(crate) const HANDLE: u32 = 1 << 16;
 const SECOND_NS: i64 = 1_000_000_000;

@@ -78,13 +78,16 @@ impl Lab {
                 let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
                 let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
                 let ends = found.into_iter().enumerate();
-                let ends: Vec<Side> =
-                    ends.map(|(end, found)| found.into_side(&peers(end), spec.gates_of(end).is_some())).collect();
+                let ends: Vec<Side> = ends
+                    .map(|(end, found)| {
+                        found.into_side(&peers(end), [spec.gates_of(end).is_some(), spec.shaping_of(end).is_some()])
+                    })
+                    .collect();
                 let failed = |e| LabError::read("reading the interfaces to which guests are attached", "here", e);
                 let attached = wiring.map(|wiring| (0..spec.places()).map(|end| wiring.attached(end)).collect());
                 let attached = attached.unwrap_or_else(|| Ok(Vec::new())).map_err(failed)?;
                 let mut replaced = Vec::new();
-                if let Err(error) = replaced::set_gates(spec, &ends, journal, &mut replaced).await {
+                if let Err(error) = replaced::set(spec, &ends, journal, &mut replaced).await {
                     // The first error is the one that is reported; an entry that stays is undone by the next start.
                     let _ = replaced::put_back(&replaced, journal);
                     return Err(error);
@@ -281,11 +284,12 @@ impl Lab {
 }
 
 impl Found {
-    /// `has_gates`: the interface has gates, which are read.
-    fn into_side(self, peers: &[IpAddr], has_gates: bool) -> Side {
+    /// `reads`: whether gates of the interface, and whether traffic classes of the interface are read.
+    fn into_side(self, peers: &[IpAddr], reads: [bool; 2]) -> Side {
         let Found { site, interface, address } = self;
         let net = EndNet::new(&interface.name, address.into(), peers, interface.mtu, interface.multicast);
-        Side { site, net, gated: has_gates.then_some(interface.name), shaped: None, launching: None }
+        let [gated, shaped] = reads.map(|reads| reads.then(|| interface.name.clone()));
+        Side { site, net, gated, shaped, launching: None }
     }
 }
 

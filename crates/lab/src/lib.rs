@@ -51,6 +51,7 @@ mod user_interface;
 pub mod userns;
 mod verify;
 mod vlan;
+mod wanted;
 
 pub mod wiring;
 

@@ -7,6 +7,7 @@ use crate::error::{LabError, lack};
 use crate::netns::{NetNs, run_in};
 use crate::qdisc;
 use crate::user_interface::UserInterface;
+use crate::wanted::merge_command;
 use std::io;
 use std::time::{Duration, Instant};
 use tailbound_host::interface::preemption::{self, MergeState};
@@ -120,12 +121,7 @@ fn refusal(at: &UserInterface<'_>, layer: MergeLayer, reason: io::Error) -> LabE
          on`), look at what the card reports (`ethtool --show-mm {}`), or remove `preemptible`",
         at.name
     );
-    LabError::Step { step: format!("{}: {}", at.end, command(at.name, layer)), reason, remedy }
-}
-
-/// The settings as a command for an interface.
-pub(crate) fn command(name: &str, layer: MergeLayer) -> String {
-    format!("ethtool --set-mm {name} {layer}")
+    LabError::Step { step: format!("{}: {}", at.end, merge_command(at.name, layer)), reason, remedy }
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Queue disciplines of interfaces that belong to the user: which ones a study may replace, and how they are put back.
 //!
-//! Input: an interface of an existing path, and the gates that a study asks for. Output: a problem, or an entry of the journal
+//! Input: an interface of an existing path, and the gates or traffic classes that a study asks for. Output: a problem, or an entry of the journal
 //! with everything that the interface had before.
 
 use crate::error::{LabError, lack};
 use crate::existing::Found;
 use crate::failure::failed;
-use crate::gates;
 use crate::netlink::converse;
 use crate::netns::{NetNs, run_in};
 use crate::preemption;
@@ -16,6 +15,8 @@ use crate::site::Site;
 use crate::spec::LabSpec;
 use crate::step::{At, Room, Step};
 use crate::user_interface::UserInterface;
+use crate::wanted::Wanted;
+use crate::{gates, shaping};
 use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::{Handle, LinkMessageBuilder, LinkVeth};
 use std::fs;
@@ -23,12 +24,13 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use tailbound_host::{EntryId, Journal, Undone, queues};
-use tailbound_model::{GatesBy, GatesSpec, MergeLayer, Problem, QueueDiscipline, Undo};
+use tailbound_model::{Problem, QueueDiscipline, ShapingFact, ShapingSpec, Undo};
 
-/// A problem that prevents these gates at an interface of the user; `end`: name of the end. Changes nothing at the interface.
-pub(crate) fn problem(found: &Found, end: &str, gates: &GatesSpec) -> Option<Problem> {
+/// A problem that prevents this at an interface of the user; `end`: name of the end. Changes nothing at the interface.
+pub(crate) fn problem(found: &Found, end: &str, wanted: Wanted<'_>) -> Option<Problem> {
     let Site::Here(netns) = &found.site else { return None };
-    let (interface, needed) = (&found.interface, gates.queues().max(2));
+    let (interface, needed) = (&found.interface, wanted.queues());
+    let (key, kind) = wanted.names();
     let name = &interface.name;
     if netns.is_own() {
         let addresses: Vec<IpAddr> = interface.addresses.iter().map(|(address, _)| *address).collect();
@@ -41,37 +43,42 @@ pub(crate) fn problem(found: &Found, end: &str, gates: &GatesSpec) -> Option<Pro
     }
     if let Some(queues) = used_queues(netns, name).filter(|queues| *queues < u32::from(needed)) {
         return Some(lack(
-            format!("the gates of {name} ({end}) need {needed} transmit queues, and it uses {queues}"),
-            "taprio needs an interface with several transmit queues, and one or more for each class: raise their number \
-             (`ethtool -L`; a veth is made with `numtxqueues`), or write fewer classes",
+            format!("the {key} of {name} ({end}) needs {needed} transmit queues, and it uses {queues}"),
+            format!(
+                "{kind} needs an interface with several transmit queues, and one or more for each class: raise their number \
+                 (`ethtool -L`; a veth is made with `numtxqueues`), or write fewer classes"
+            ),
         ));
     }
-    if let Some(problem) =
-        (gates.preemptible() != 0).then(|| preemption::problem(netns, (interface.index, name), end)).flatten()
-    {
-        return Some(problem);
-    }
-    problem_of_queues((netns, interface.index), (name, end), gates)
+    let of_wanted = match wanted {
+        Wanted::Gates(gates) if gates.preemptible() != 0 => preemption::problem(netns, (interface.index, name), end),
+        Wanted::Gates(_) => None,
+        Wanted::Shaping(shaping) => asked_of(shaping, (netns, name, end)).err(),
+    };
+    of_wanted.or_else(|| problem_of_queues((netns, interface.index), (name, end), wanted))
 }
 
-/// What is done at an interface, as commands for `--dry-run`.
-pub(crate) fn command(name: &str, gates: &GatesSpec) -> String {
-    let command = gates::command(name, gates);
-    match gates.preemptible() {
-        0 => command,
-        _ => format!("{}; {command}", preemption::command(name, MergeLayer::ALL)),
-    }
+/// The shaping that an interface of the user should have, from its MTU and its speed.
+fn asked_of(shaping: &ShapingSpec, (netns, name, end): (&NetNs, &str, &str)) -> Result<ShapingFact, Problem> {
+    let of_job = name.to_owned();
+    let facts = run_in(netns, move || tailbound_host::interface_facts(&of_job)).and_then(|task| task.join()?);
+    let failed = |error| {
+        lack(format!("{name} ({end}) cannot be read: {error}"), "run as root (CAP_NET_ADMIN and CAP_SYS_ADMIN)")
+    };
+    let facts = facts.map_err(failed)?;
+    shaping::asked_of(shaping, (name, end), facts.mtu, &facts.speed_mbit_s)
 }
 
 /// A problem of the queue disciplines that an interface (index, name) has now.
-fn problem_of_queues((netns, index): (&NetNs, u32), (name, end): (&str, &str), gates: &GatesSpec) -> Option<Problem> {
-    match foreign(netns, index, gates.queues().max(2)) {
+fn problem_of_queues((netns, index): (&NetNs, u32), (name, end): (&str, &str), wanted: Wanted<'_>) -> Option<Problem> {
+    match foreign(netns, index, wanted.queues()) {
         Ok(None) => None,
-        Ok(Some((root, _))) if !gates.replace => Some(lack(
+        Ok(Some((root, _))) if !wanted.replaces() => Some(lack(
             format!("{name} ({end}) has the queue discipline `{root}`, which is not the kernel's default one"),
             format!(
-                "write `replace: yes` in `gates`, so that it is replaced for the trials and restored afterwards, or remove it \
-                 (`tc qdisc del dev {name} root`)"
+                "write `replace: yes` in `{}`, so that it is replaced for the trials and restored afterwards, or remove it \
+                 (`tc qdisc del dev {name} root`)",
+                wanted.names().0
             ),
         )),
         Ok(Some((_, None))) => None,
@@ -161,36 +168,50 @@ fn differs_when_set_again(all: Vec<QueueDiscipline>, queues: u16) -> io::Result<
     run_in(&netns, attempt)?.join()?
 }
 
-/// Sets the gates of the ends at interfaces of the user. Each change is in the journal before it is made; `entries` gets its entry.
+/// Sets the gates and traffic classes of the ends at interfaces of the user. Each change is in the journal before it is made; `entries`
+/// gets its entry.
 ///
 /// # Errors
-/// The kernel or a driver refuses the gates; the caller undoes the entries.
-pub(crate) async fn set_gates(
+/// The kernel or a driver refuses; the caller undoes the entries.
+pub(crate) async fn set(
     spec: &LabSpec,
     ends: &[Side],
     journal: &Journal,
     entries: &mut Vec<EntryId>,
 ) -> Result<(), LabError> {
     let second_ns = OnceLock::new();
-    let of_end = |(end, side)| {
-        let gates = spec.gates_of(end).filter(|gates| gates.by != GatesBy::Existing)?;
-        Some((gates, UserInterface::of(spec, end, side)?))
-    };
-    let all: Vec<(&GatesSpec, UserInterface)> = ends.iter().enumerate().filter_map(of_end).collect();
-    let preempting = all.iter().filter(|(gates, _)| gates.preemptible() != 0);
-    let preempting: Vec<&UserInterface> = preempting.map(|(_, at)| at).collect();
+    let of_end = |(end, side)| Some((spec.wanted(end)?, UserInterface::of(spec, end, side)?));
+    let all: Vec<(Wanted, UserInterface)> = ends.iter().enumerate().filter_map(of_end).collect();
+    let preempts = |wanted: &Wanted| matches!(wanted, Wanted::Gates(gates) if gates.preemptible() != 0);
+    let preempting: Vec<&UserInterface> = all.iter().filter(|(wanted, _)| preempts(wanted)).map(|(_, at)| at).collect();
     preemption::switch_on(&preempting, journal, entries).await?;
-    for (gates, at) in &all {
-        let (entry, handle) = journaled(at, gates, journal).await?;
+    for (wanted, at) in &all {
+        let (entry, handle) = journaled(at, *wanted, journal).await?;
         entries.push(entry);
-        let start = gates::Start { second_ns: &second_ns, handle };
-        if let Err(reason) = gates::put(at.netns, at.name.to_owned(), gates, start).await {
-            let gates = (*gates).clone();
-            let at = At { room: Room::End(at.end), name: at.name.to_owned() };
-            return Err(failed(&Step::Gates { at, gates }, reason));
-        }
+        put(at, *wanted, (&second_ns, handle)).await?;
     }
     preemption::wait_until_active(&preempting).await
+}
+
+/// Sets what is wanted at an interface, with this handle.
+async fn put(
+    at: &UserInterface<'_>,
+    wanted: Wanted<'_>,
+    (second_ns, handle): (&OnceLock<i64>, u32),
+) -> Result<(), LabError> {
+    let name = at.name.to_owned();
+    let place = At { room: Room::End(at.end), name: name.clone() };
+    match wanted {
+        Wanted::Gates(gates) => {
+            let put = gates::put(at.netns, name, gates, gates::Start { second_ns, handle }).await;
+            put.map_err(|reason| failed(&Step::Gates { at: place, gates: gates.clone() }, reason))
+        }
+        Wanted::Shaping(shaping) => {
+            let asked = asked_of(shaping, (at.netns, at.name, at.end)).map_err(|lack| LabError::Lacks(vec![lack]))?;
+            let put = shaping::put(at.netns, name, (asked.clone(), handle)).await;
+            put.map_err(|reason| failed(&Step::Shaping { at: place, shaping: asked }, reason))
+        }
+    }
 }
 
 /// Undoes these entries of the journal, the last one first, and continues after an error.
@@ -208,17 +229,17 @@ pub(crate) fn put_back(entries: &[EntryId], journal: &Journal) -> Result<(), Lab
     all.into_iter().collect()
 }
 
-/// Writes into the journal what an interface of the user has, before `taprio` takes its place. Returns the handle for `taprio`.
-async fn journaled(at: &UserInterface<'_>, gates: &GatesSpec, journal: &Journal) -> Result<(EntryId, u32), LabError> {
+/// Writes into the journal what an interface of the user has, before another queue discipline takes its place. Returns the handle for it.
+async fn journaled(at: &UserInterface<'_>, wanted: Wanted<'_>, journal: &Journal) -> Result<(EntryId, u32), LabError> {
     let read = |index| Ok((index, queues::read(index)?));
     let failed = |e| LabError::read(format!("reading the queue disciplines of {}", at.name), "existing path", e);
     let (ifindex, before) = qdisc::at(at.netns, at.name, read).await.map_err(failed)?;
     // Another program may have set one since the check before the run.
-    if let Some(problem) = problem_of_queues((at.netns, ifindex), (at.name, at.end), gates) {
+    if let Some(problem) = problem_of_queues((at.netns, ifindex), (at.name, at.end), wanted) {
         return Err(LabError::Lacks(vec![problem]));
     }
     let handle = queues::free_handle(&before);
-    let (interface, kind) = (at.name.to_owned(), "taprio".to_owned());
+    let (interface, kind) = (at.name.to_owned(), wanted.names().1.to_owned());
     let undo = Undo::RestoreQueues { interface, ifindex, netns: at.id.clone(), before, kind, handle };
     Ok((journal.before(undo)?, handle))
 }

@@ -1,15 +1,18 @@
 //! Shaping of the frames that an interface sends: the queue disciplines `mqprio` (tc-mqprio(8)) for traffic classes, and `cbs`
 //! (tc-cbs(8)) for the credits of a class.
 
+use crate::error::lack;
 use crate::netns::NetNs;
 use crate::qdisc::{self, attributes, priority_map, push};
 use std::io;
 use tailbound_host::queues;
-use tailbound_model::{CreditFact, Problem, QueueDiscipline, ROOT, SOCKET_PRIORITIES, ShapingFact};
+use tailbound_model::{CreditFact, Problem, QueueDiscipline, ROOT, SOCKET_PRIORITIES, ShapingFact, ShapingSpec};
 
-const CLASSES: &str = "mqprio";
+/// Kind of the queue discipline at the root of an interface with traffic classes.
+pub(crate) const CLASSES: &str = "mqprio";
 const CREDITS: &str = "cbs";
-const HANDLE: u32 = 1 << 16;
+/// The handle of `mqprio` of an interface that Tailbound makes.
+pub(crate) const HANDLE: u32 = 1 << 16;
 /// Attribute of the parameters of `cbs`, `struct tc_cbs_qopt` of linux/pkt_sched.h: offload and three bytes of padding, high and low
 /// credit (bytes), idle and send slope (kbit/s).
 const PARMS: u16 = 1;
@@ -17,15 +20,16 @@ const PARMS: u16 = 1;
 const MAP_AT: usize = 1;
 const COUNTS_AT: usize = 18;
 
-/// Gives an interface these traffic classes and credits, and compares them with what the kernel reports.
-pub(crate) async fn put(netns: &NetNs, name: String, asked: ShapingFact) -> io::Result<()> {
+/// Gives an interface these traffic classes and credits in the place of its queue discipline, with this handle, and compares them with
+/// what the kernel reports.
+pub(crate) async fn put(netns: &NetNs, name: String, (asked, handle): (ShapingFact, u32)) -> io::Result<()> {
     let of_job = asked.clone();
     let job = move |index| {
-        let root = QueueDiscipline { handle: HANDLE, ..QueueDiscipline::at_root(CLASSES, map(&of_job)) };
-        queues::add(index, &root)?;
+        let root = QueueDiscipline { handle, ..QueueDiscipline::at_root(CLASSES, map(&of_job)) };
+        queues::replace(index, &root)?;
         for (class, credit) in &of_job.credits {
-            let parent = HANDLE | queue(&of_job.queues, *class);
-            queues::add(index, &QueueDiscipline { parent, ..QueueDiscipline::at_root(CREDITS, options(credit)) })?;
+            let parent = handle | queue(&of_job.queues, *class);
+            queues::replace(index, &QueueDiscipline { parent, ..QueueDiscipline::at_root(CREDITS, options(credit)) })?;
         }
         Ok(())
     };
@@ -87,6 +91,66 @@ fn parsed_credit(options: &[u8]) -> Option<CreditFact> {
         idle_slope_kbit_s: word(12)?,
         send_slope_kbit_s: word(16)?,
     })
+}
+
+/// The shaping that an interface of the user should have.
+///
+/// `mtu`: bytes; `speed_mbit_s`: speed of its link, or the reason why it is not known.
+pub(crate) fn asked_of(
+    shaping: &ShapingSpec,
+    (name, end): (&str, &str),
+    mtu: u32,
+    speed_mbit_s: &Result<i64, String>,
+) -> Result<ShapingFact, Problem> {
+    let speed = speed_mbit_s.as_ref().ok().filter(|speed| **speed > 0);
+    let kbit_s = speed.map(|speed| i32::try_from(speed.saturating_mul(1_000)).unwrap_or(i32::MAX));
+    for (number, credit) in &shaping.credits {
+        let class = shaping.classes.get(usize::from(*number)).map_or("", |class| class.name.as_str());
+        match kbit_s {
+            None if credit.needs_speed() => {
+                let why = speed_mbit_s.as_ref().err().map_or_else(String::new, |why| format!(" ({why})"));
+                return Err(lack(
+                    format!("{name} ({end}) reports no speed{why}, from which credits of the class `{class}` follow"),
+                    "write `send_slope_kbit_s`, `high_credit_bytes` and `low_credit_bytes` of the class, or set the speed of the interface \
+                     (`ethtool -s`)",
+                ));
+            }
+            Some(kbit_s) if credit.idle_slope_kbit_s >= kbit_s => {
+                return Err(lack(
+                    format!(
+                        "the idle slope of the class `{class}`, {} kbit/s, is not below the speed of {name} ({end}), {kbit_s} kbit/s",
+                        credit.idle_slope_kbit_s
+                    ),
+                    "write a smaller `idle_slope_kbit_s`",
+                ));
+            }
+            _ => {}
+        }
+    }
+    // Without a speed, every credit is given.
+    Ok(shaping.asked(mtu, kbit_s.unwrap_or(i32::MAX)))
+}
+
+/// The shaping of an interface of the user as commands. Credits that follow from its speed are known only when they are set.
+pub(crate) fn command_of(name: &str, shaping: &ShapingSpec) -> String {
+    let classes = ShapingFact {
+        class_of_priority: shaping.class_of_priority().to_vec(),
+        queues: shaping.queues(),
+        ..ShapingFact::default()
+    };
+    let credits = shaping.credits.iter().map(|(class, credit)| {
+        let known = |value: Option<i32>| value.map_or_else(|| "BY-SPEED".to_owned(), |value| value.to_string());
+        format!(
+            "; tc qdisc replace dev {name} parent 1:{} {CREDITS} idleslope {} sendslope {} hicredit {} locredit {} offload 0",
+            queue(&classes.queues, *class),
+            credit.idle_slope_kbit_s,
+            known(credit.send_slope_kbit_s),
+            known(credit.high_credit_bytes),
+            known(credit.low_credit_bytes)
+        )
+    });
+    let credits: String = credits.collect();
+    command(name, &classes).replacen("qdisc add", "qdisc replace", 1) + &credits
 }
 
 /// The shaping as commands for an interface.

@@ -1,6 +1,7 @@
 //! The specification of a lab: its path and its places.
 
 use crate::step::{Layout, Room, Shape, Step};
+use crate::wanted::Wanted;
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
     ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, PoliceSpec, ShapingSpec,
@@ -228,8 +229,7 @@ impl LabSpec {
                         place @ PlaceSpec::Container(_) => (place.to_string(), "root"),
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };
-                    let gates = self.gates_of(i).filter(|gates| gates.by != GatesBy::Existing);
-                    match gates.map(|gates| crate::replaced::command("INTERFACE", gates)) {
+                    match self.wanted(i).map(|wanted| wanted.command("INTERFACE")) {
                         None => format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", self.name(i)),
                         Some(command) => format!(
                             "read {wanted} in {place} for {}; {command}; its queue discipline is restored afterwards  [root: \
@@ -267,6 +267,17 @@ impl LabSpec {
     /// Gates of the interface of the end with this number.
     pub(crate) fn gates_of(&self, end: usize) -> Option<&GatesSpec> {
         self.gates[usize::from(!self.sends(end))].as_ref()
+    }
+
+    /// What the end with this number asks for at an interface of the user; `None` if nothing is replaced there.
+    pub(crate) fn wanted(&self, end: usize) -> Option<Wanted<'_>> {
+        let gates = self.gates_of(end).filter(|gates| gates.by != GatesBy::Existing);
+        gates.map(Wanted::Gates).or_else(|| self.shaping_of(end).map(Wanted::Shaping))
+    }
+
+    /// Traffic classes of the interface of the end with this number.
+    pub(crate) fn shaping_of(&self, end: usize) -> Option<&ShapingSpec> {
+        self.shaping[usize::from(!self.sends(end))].as_ref()
     }
 
     /// Gate for the packets that the interface of the end with this number receives.
@@ -331,8 +342,7 @@ impl LabSpec {
 
     fn shape(&self, bridged: bool, mtu: Option<u32>, delay: Option<Nanos>) -> Shape {
         let gates = (0..self.places()).filter_map(|end| Some((end, self.gates_of(end)?.clone()))).collect();
-        let shaping_of = |end| self.shaping[usize::from(!self.sends(end))].clone();
-        let shaping = (0..self.places()).filter_map(|end| Some((end, shaping_of(end)?))).collect();
+        let shaping = (0..self.places()).filter_map(|end| Some((end, self.shaping_of(end)?.clone()))).collect();
         let (rooms, given, vlan) = (self.rooms(), self.given(), self.vlan.clone());
         Shape { bridged, mtu, delay, rooms, given, vlan, gates, shaping, launch: self.launch }
     }

@@ -5,7 +5,7 @@ use crate::{launch, netem, shaping};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
-use tailbound_model::{ExistingEnd, GatesSpec, LaunchSpec, Nanos, ShapingFact, ShapingSpec, VlanSpec};
+use tailbound_model::{ExistingEnd, GatesSpec, LaunchSpec, MADE_KBIT_S, Nanos, ShapingFact, ShapingSpec, VlanSpec};
 
 /// Whether the path is made by Tailbound or exists already.
 pub(crate) enum Layout {
@@ -162,7 +162,7 @@ impl Shape {
             rooms.push(Room::Bridge);
         }
         // The queue disciplines of gates and of launch times want more than one queue.
-        let shaped = |end: usize| self.shaping.get(&end).map(|shaping| shaping.asked(mtu));
+        let shaped = |end: usize| self.shaping.get(&end).map(|shaping| shaping.asked(mtu, MADE_KBIT_S));
         let queues = |end: usize| match (self.gates.get(&end), self.launch) {
             (Some(gates), _) => gates.queues().max(2),
             _ if self.shaping.contains_key(&end) => self.shaping[&end].queues().iter().sum::<u16>().max(2),

@@ -18,6 +18,9 @@ pub struct ShapingSpec {
     /// Credits of each class that is shaped, by its number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub credits: BTreeMap<u8, CreditSpec>,
+    /// Whether a queue discipline of the interface that is not the kernel's default one is replaced for the trials.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
 }
 
 /// Credits of a traffic class, as the study asks for them.
@@ -64,13 +67,13 @@ pub struct CreditFact {
 }
 
 impl CreditSpec {
-    /// The credits that the kernel should report for an interface that Tailbound makes, with this MTU in bytes.
+    /// The credits that the kernel should report for an interface with this MTU in bytes and this speed in kbit/s.
     ///
     /// IEEE 802.1Q-2018, 8.6.8.2 and Annex L (L.1): send slope = idle slope - speed; high credit = largest other frame x idle slope /
     /// speed; low credit = largest frame of the class x send slope / speed. Both frames have the size of the MTU here.
-    pub fn asked(&self, mtu: u32) -> CreditFact {
-        let (speed, frame_bytes) = (i64::from(MADE_KBIT_S), i64::from(mtu) + AROUND_BYTES);
-        let send_slope_kbit_s = self.send_slope_kbit_s.unwrap_or(self.idle_slope_kbit_s - MADE_KBIT_S);
+    pub fn asked(&self, mtu: u32, speed_kbit_s: i32) -> CreditFact {
+        let (speed, frame_bytes) = (i64::from(speed_kbit_s), i64::from(mtu) + AROUND_BYTES);
+        let send_slope_kbit_s = self.send_slope_kbit_s.unwrap_or(self.idle_slope_kbit_s - speed_kbit_s);
         // The magnitudes are rounded up: with a smaller one, credit would be lost.
         let share = |slope: i32| {
             let bytes = (frame_bytes * i64::from(slope).abs() + speed - 1) / speed;
@@ -105,18 +108,25 @@ impl fmt::Display for ShapingFact {
     }
 }
 
+impl CreditSpec {
+    /// Whether a value follows from the speed of the link, because the study does not give it.
+    pub fn needs_speed(&self) -> bool {
+        self.send_slope_kbit_s.is_none() || self.high_credit_bytes.is_none() || self.low_credit_bytes.is_none()
+    }
+}
+
 impl ShapingSpec {
     /// For each traffic class: the number of its transmit queues.
     pub fn queues(&self) -> Vec<u16> {
         self.classes.iter().map(|class| class.queues).collect()
     }
 
-    /// The shaping that the kernel should report for an interface that Tailbound makes, with this MTU in bytes.
-    pub fn asked(&self, mtu: u32) -> ShapingFact {
+    /// The shaping that the kernel should report for an interface with this MTU in bytes and this speed in kbit/s.
+    pub fn asked(&self, mtu: u32, speed_kbit_s: i32) -> ShapingFact {
         ShapingFact {
             class_of_priority: self.class_of_priority().to_vec(),
             queues: self.queues(),
-            credits: self.credits.iter().map(|(class, credit)| (*class, credit.asked(mtu))).collect(),
+            credits: self.credits.iter().map(|(class, credit)| (*class, credit.asked(mtu, speed_kbit_s))).collect(),
         }
     }
 
@@ -151,12 +161,15 @@ mod tests {
             high_credit_bytes: None,
             low_credit_bytes: None,
         };
-        let asked = given.asked(1_500);
+        let asked = given.asked(1_500, MADE_KBIT_S);
         // 1,542 bytes x 0.001 and x 0.999.
         assert_eq!((asked.send_slope_kbit_s, asked.high_credit_bytes, asked.low_credit_bytes), (-9_990_000, 2, -1_541));
+        // 1,542 bytes x 0.1 and x 0.9.
+        let slow = given.asked(1_500, 100_000);
+        assert_eq!((slow.send_slope_kbit_s, slow.high_credit_bytes, slow.low_credit_bytes), (-90_000, 155, -1_388));
         let all =
             CreditSpec { send_slope_kbit_s: Some(-5), high_credit_bytes: Some(6), low_credit_bytes: Some(-7), ..given };
-        let asked = all.asked(1_500);
+        let asked = all.asked(1_500, MADE_KBIT_S);
         assert_eq!((asked.send_slope_kbit_s, asked.high_credit_bytes, asked.low_credit_bytes), (-5, 6, -7));
     }
 }

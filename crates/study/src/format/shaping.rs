@@ -1,6 +1,6 @@
 //! Keys of a study file for the shaping of the frames that the interface of an end sends.
 
-use super::GateClassKeys;
+use super::{GateClassKeys, ReplaceChoice};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,6 +17,9 @@ pub(crate) struct ShapingKeys {
     /// Credits of classes, by the name of the class. A class without credits is not shaped.
     #[serde(default)]
     pub credits: BTreeMap<String, At<CreditKeys>>,
+    /// Whether a queue discipline that somebody has set up on the interface of `path: existing` is replaced for the trials, and
+    /// restored afterwards. The kernel's default one is always replaced. Default: `no`.
+    pub replace: Option<At<ReplaceChoice>>,
 }
 
 /// Credits of a traffic class (IEEE 802.1Qav).

@@ -2,7 +2,7 @@
 
 use super::gates::{classes, not_preemptible};
 use crate::error::{Fault, advice};
-use crate::format::{CreditKeys, ShapingKeys};
+use crate::format::{CreditKeys, ReplaceChoice, ShapingKeys};
 use crate::read::At;
 use tailbound_model::{CreditSpec, GateClass, MADE_KBIT_S, ShapingSpec};
 
@@ -12,7 +12,8 @@ pub(crate) fn shaping(keys: &At<ShapingKeys>) -> Result<ShapingSpec, Fault> {
     not_preemptible(&keys.value.classes, "`shaping` cannot interrupt a frame, because only a network card can")?;
     let one = |(name, keys): (&String, &At<CreditKeys>)| Ok((number(name, keys, &classes)?, credit(&keys.value)?));
     let credits = keys.value.credits.iter().map(one).collect::<Result<_, Fault>>()?;
-    Ok(ShapingSpec { classes, credits })
+    let replace = keys.value.replace.as_ref().is_some_and(|replace| replace.value == ReplaceChoice::Yes);
+    Ok(ShapingSpec { classes, credits, replace })
 }
 
 /// The number of the class with this name, which has one queue.
@@ -35,7 +36,7 @@ fn credit(keys: &CreditKeys) -> Result<CreditSpec, Fault> {
     let idle = &keys.idle_slope_kbit_s;
     if !(1..MADE_KBIT_S).contains(&idle.value) {
         let reason = format!("an idle slope of {} kbit/s is not possible", idle.value);
-        let help = format!("write 1 to {}, because the link has {MADE_KBIT_S} kbit/s", MADE_KBIT_S - 1);
+        let help = format!("write 1 to {}", MADE_KBIT_S - 1);
         return Err(Fault::new(idle.at, reason).help(help));
     }
     for (key, value) in [("send_slope_kbit_s", &keys.send_slope_kbit_s), ("low_credit_bytes", &keys.low_credit_bytes)] {

@@ -58,11 +58,12 @@ fn made_gates(
     None
 }
 
-/// Refuses traffic classes on an interface that Tailbound does not create, and beside another queue discipline.
+/// Refuses traffic classes on an interface that neither Tailbound creates nor the user has on this host, and beside another queue
+/// discipline.
 pub(super) fn shaping(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
     ends.into_iter().find_map(|(name, end, at)| {
-        end.shaping.as_ref()?;
+        let shaping = end.shaping.as_ref()?;
         let fault = |reason: String, help: &str| Some(Fault::new(at.shaping, reason).help(help));
         let launches = name == "ping" && spec.stream.is_some_and(|stream| stream.launch.is_some());
         match &spec.path {
@@ -70,15 +71,23 @@ pub(super) fn shaping(spec: &TrialSpec, at: &Places) -> Option<Fault> {
                 "an interface has one queue discipline: it can have `shaping` or a delay".into(),
                 "remove `shaping`, or `delay` of the path",
             ),
+            PathSpec::Existing { .. } if !matches!(end.place, PlaceSpec::Process | PlaceSpec::ExistingNetns(_)) => fault(
+                format!("`shaping` is set on this host, and the {name} end has the place {}", end.place),
+                "write `place: process` or `place: { existing-netns: NAME }`, or remove `shaping`",
+            ),
             path => match not_created("shaping", name, end, path) {
-                Some((reason, help)) => fault(reason, &help),
-                None if end.gates.is_some() || launches => fault(
+                Some((reason, help)) if !matches!(path, PathSpec::Existing { .. }) => fault(reason, &help),
+                None if shaping.replace => fault(
+                    format!("an interface that Tailbound creates has no queue discipline to replace ({path})"),
+                    "remove `replace`",
+                ),
+                _ if end.gates.is_some() || launches => fault(
                     format!(
                         "an interface has one queue discipline: the {name} end can have `shaping`, `gates` or launch times"
                     ),
                     "remove all but one of them",
                 ),
-                None => None,
+                _ => None,
             },
         }
     })

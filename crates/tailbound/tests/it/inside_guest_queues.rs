@@ -292,3 +292,65 @@ fn interfaces_without_frame_preemption_are_named_and_left_as_they_are() {
     assert!(of("list").starts_with("nothing: no run is active"), "{console}");
     insta::assert_snapshot!(["card", "veth", "dry"].map(of).join("\n"));
 }
+
+/// Test: traffic classes and credits are set at an interface of the user, with the speed that it reports. The queue disciplines of a
+/// user are replaced only on request, and are back after the run, and after a run was killed.
+#[test]
+fn what_an_interface_had_is_back_after_a_run_with_shaping_and_after_a_killed_run() {
+    let Some([kernel]) = needed([KERNEL]) else { return };
+    let shaped = |slots, rest: &str| {
+        study(["two0", "two1"], slots, "").split("    gates:").next().unwrap().to_owned()
+            + &format!(
+                "    shaping: {{ classes: [{{ name: stream, priorities: [7] }}, {{ name: rest }}], \
+                 credits: {{ stream: {{ idle_slope_kbit_s: 4000 }} }}{rest} }}\n"
+            )
+    };
+    let queues = shown("two0");
+    let lines = [
+        "cd /root; export TMPDIR=/root; ip netns add a; ip netns add b".to_owned(),
+        "ip link add two0 netns a numtxqueues 2 type veth peer name two1 netns b\n\
+         ip -n a address add 10.9.0.1/24 dev two0; ip -n b address add 10.9.0.2/24 dev two1\n\
+         ip -n a link set two0 up; ip -n b link set two1 up"
+            .into(),
+        file("plain", &shaped(50, "")),
+        file("replace", &shaped(50, ", replace: yes")),
+        file("long", &shaped(20_000, ", replace: yes")),
+        print("default", &queues),
+        "tailbound run plain.yaml --out plain -q >said 2>&1".into(),
+        print("report", "tailbound report plain --format json"),
+        print("restored", &queues),
+        "tc -n a qdisc replace dev two0 root handle 10: fq_codel limit 555 target 7777us".into(),
+        print("foreign", &queues),
+        print("refused", "tailbound run plain.yaml --out refused -q 2>&1"),
+        "tailbound run replace.yaml --out replaced -q >said 2>&1".into(),
+        print("replaced", "tailbound report replaced --format json"),
+        print("back", &queues),
+        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
+        "for N in $(seq 300); do tc -n a qdisc show dev two0 | grep -q cbs && break; sleep 0.1; done; sleep 1".into(),
+        "kill -9 $RUN; sleep 1".into(),
+        print("killed", &queues),
+        print("list", "tailbound lab list"),
+        print("cleanup", "tailbound lab cleanup"),
+        print("cleaned", &queues),
+        print("dry", "tailbound run replace.yaml --dry-run 2>&1 | grep mqprio"),
+        print("end", "true"),
+    ];
+    let with = ["--with", "ip,tc"];
+    let console = Guest::with_kernel(&kernel).shell(&with, lines.join("\n") + "\nsleep 1\nexit\n");
+    let of = |name| section(&console, name);
+    for name in ["report", "replaced"] {
+        let report: Value = serde_json::from_str(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
+        assert_eq!(report["status"], "valid", "{}\n{console}", report["warnings"]);
+        // The kernel reports 10 Gbit/s for a veth.
+        let shaping = report["path"][0]["ends"][0]["shaping"].as_str().unwrap_or_else(|| panic!("{console}"));
+        assert!(shaping.starts_with("class 0: idle slope 4000 kbit/s, send slope -9996000 kbit/s"), "{shaping}");
+    }
+    assert_eq!(of("restored"), of("default"));
+    assert!(of("foreign").contains("qdisc fq_codel 10: root limit 555p"), "{console}");
+    assert_eq!(of("back"), of("foreign"));
+    assert!(of("killed").contains("qdisc mqprio") && of("killed").contains("qdisc cbs"), "{console}");
+    assert!(of("list").contains("give two0 its queue discipline `fq_codel 10:` back"), "{console}");
+    assert!(of("cleanup").contains("gave two0 `fq_codel 10:` back"), "{console}");
+    assert_eq!(of("cleaned"), of("foreign"));
+    insta::assert_snapshot!(["refused", "dry"].map(of).join("\n"));
+}
