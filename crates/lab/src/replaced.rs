@@ -43,7 +43,7 @@ pub(crate) fn problem(found: &Found, end: &str, wanted: Wanted<'_>) -> Option<Pr
     }
     if let Some(queues) = used_queues(netns, name).filter(|queues| *queues < u32::from(needed)) {
         return Some(lack(
-            format!("the {key} of {name} ({end}) needs {needed} transmit queues, and it uses {queues}"),
+            format!("`{key}` of {name} ({end}) needs {needed} transmit queues, and it uses {queues}"),
             format!(
                 "{kind} needs an interface with several transmit queues, and one or more for each class: raise their number \
                  (`ethtool -L`; a veth is made with `numtxqueues`), or write fewer classes"
