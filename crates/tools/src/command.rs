@@ -19,12 +19,14 @@ pub struct Values {
     pub port: u16,
     /// Number of the DDS domain of the trial.
     pub domain: u32,
+    /// Priority of the messages (SO_PRIORITY), 0 to 15.
+    pub priority: u8,
 }
 
 /// Error: a name in braces in the command of a tool is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{{{0}}}` is not a known placeholder; the known placeholders are payload, payload+N, seconds, rate_hz, period_us, bit_rate, address, peer, interface, port and domain"
+    "`{{{0}}}` is not a known placeholder; the known placeholders are payload, payload+N, seconds, messages, rate_hz, period_us, period_s, bit_rate, address, peer, interface, port, domain and priority"
 )]
 pub struct WhatIsMissing(pub String);
 
@@ -42,12 +44,15 @@ impl Values {
             "seconds" => self.seconds.to_string(),
             "rate_hz" => return Ok(self.rate_hz.map(|hz| hz.to_string())),
             "period_us" => return Ok(self.rate_hz.map(|hz| (1e6 / hz).round().to_string())),
+            "period_s" => return Ok(self.rate_hz.map(|hz| format!("{:.9}", 1.0 / hz))),
+            "messages" => return Ok(self.rate_hz.map(|hz| (hz * self.seconds as f64).round().to_string())),
             "bit_rate" => self.rate_hz.map_or(0.0, bits).to_string(),
             "address" => self.address.clone(),
             "peer" => self.peer.clone(),
             "interface" => self.interface.clone(),
             "port" => self.port.to_string(),
             "domain" => self.domain.to_string(),
+            "priority" => self.priority.to_string(),
             other => return Err(WhatIsMissing(other.into())),
         }))
     }

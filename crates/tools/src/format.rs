@@ -101,10 +101,11 @@ pub struct Version {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolEnd {
-    /// Program and arguments of this end. `{payload}`, `{payload+N}` (payload plus N bytes), `{seconds}`, `{rate_hz}`,
-    /// `{period_us}`, `{bit_rate}` (0 means as fast as possible), `{address}` and `{interface}` of this end, `{peer}`
-    /// (address of the other end), `{port}` and `{domain}` are replaced by values. If the rate is `max`, an argument
-    /// with `{rate_hz}` or `{period_us}` is left out.
+    /// Program and arguments of this end. `{payload}`, `{payload+N}` (payload plus N bytes), `{seconds}`, `{messages}` (number of
+    /// messages at the rate), `{rate_hz}`, `{period_us}`, `{period_s}` (with nine digits behind the point), `{bit_rate}` (0 means as
+    /// fast as possible), `{address}` and `{interface}` of this end, `{peer}` (address of the other end), `{port}`, `{domain}` and
+    /// `{priority}` (option `priority` of the driver in the study, or 0) are replaced by values. If the rate is `max`, an argument
+    /// with `{messages}`, `{rate_hz}`, `{period_us}` or `{period_s}` is left out.
     pub command: Vec<String>,
     /// Environment variables of this end's program. Names in braces are replaced as in `command`.
     #[serde(default)]
@@ -235,6 +236,12 @@ pub enum FigureSource {
     Json(String),
     /// The figure is in a column of the CSV table in the output; the column is named by its header.
     Column(String),
+    /// The program prints two times of each message: the figure is the statistic (`min`, `mean`, `max`, `p99` ...) of the differences
+    /// between the second and the first group of a regular expression, over all lines that match. The times have at most nine digits
+    /// behind the point.
+    Difference(String),
+    /// The figure is the number of lines that match a regular expression.
+    Count(String),
 }
 
 fn wrong(what: impl Into<String>) -> Problem {
@@ -256,13 +263,20 @@ impl Tool {
 
     fn check(&self) -> Result<(), Problem> {
         let of_lines = self.figures.iter().filter_map(|f| match &f.at {
-            FigureSource::Line(pattern) => Some(pattern),
-            _ => None,
+            FigureSource::Line(pattern) => Some((pattern, 2)),
+            FigureSource::Difference(pattern) => Some((pattern, 3)),
+            FigureSource::Count(pattern) => Some((pattern, 1)),
+            FigureSource::Json(_) | FigureSource::Column(_) => None,
         });
         let ready = [&self.ping, self.pong.as_ref().unwrap_or(&self.ping)].map(|e| e.ready.as_ref());
-        let with_group = of_lines.chain(self.version.iter().map(|v| &v.pattern)).map(|p| (p, 2));
+        let with_group = of_lines.chain(self.version.iter().map(|v| (&v.pattern, 2)));
         for (pattern, groups) in with_group.chain(ready.into_iter().flatten().map(|p| (p, 1))) {
             let found = regex::Regex::new(pattern).map_err(|e| wrong(format!("the pattern `{pattern}`: {e}")))?;
+            if found.captures_len() < groups && groups == 3 {
+                return Err(wrong(format!(
+                    "the pattern `{pattern}` needs two groups: put parentheses around both times"
+                )));
+            }
             if found.captures_len() < groups {
                 let text = format!("the pattern `{pattern}` has no group: put parentheses around the value to read");
                 return Err(wrong(text));
@@ -289,6 +303,11 @@ impl Tool {
         let ends = [Some(&self.ping), self.pong.as_ref()].into_iter().flatten();
         let mut words = ends.flat_map(|e| e.command.iter().chain(e.environment.values()));
         words.any(|word| word.contains(&alone) || word.contains(&with_more))
+    }
+
+    /// Whether the tool runs as long as a study asks: it takes the time, or the number of messages.
+    pub fn takes_time(&self) -> bool {
+        self.takes("seconds") || self.takes("messages")
     }
 
     /// Program, arguments and environment of an end, with the values of the trial.

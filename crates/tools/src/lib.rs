@@ -5,6 +5,7 @@
 //! values of a trial; [`Tool::figures`] reads the figures from an output, each in the unit of its [`ToolMetric`].
 
 mod command;
+mod difference;
 mod error;
 mod format;
 mod output;

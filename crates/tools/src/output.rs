@@ -1,5 +1,6 @@
 //! Reads figures from the output of a benchmark tool.
 
+use crate::difference;
 use crate::format::{Figure, FigureSource};
 use crate::{Tool, ToolError};
 use regex::Regex;
@@ -21,6 +22,8 @@ pub fn figures(tool: &Tool, output: &str) -> Result<Vec<ToolFigure>, ToolError> 
             FigureSource::Line(pattern) => lines(&output, pattern),
             FigureSource::Json(pointer) => json(&output, pointer),
             FigureSource::Column(head) => column(&output, head),
+            FigureSource::Difference(pattern) => differences(&output, pattern, &figure.statistic),
+            FigureSource::Count(pattern) => count(&output, pattern),
         };
         let wrong = |came: String| ToolError::Output { tool: tool.tool.clone(), expected: named(figure), came };
         let texts = found.map_err(wrong)?;
@@ -61,6 +64,8 @@ fn named(figure: &Figure) -> String {
         FigureSource::Line(pattern) => format!("a line like `{pattern}`"),
         FigureSource::Json(pointer) => format!("a number at `{pointer}` of a JSON document"),
         FigureSource::Column(head) => format!("a column `{head}` of a CSV table"),
+        FigureSource::Difference(pattern) => format!("lines like `{pattern}` with two times"),
+        FigureSource::Count(pattern) => format!("lines like `{pattern}`"),
     };
     format!("{at} ({} {})", figure.is.word(), figure.statistic)
 }
@@ -93,6 +98,31 @@ fn lines(output: &str, pattern: &str) -> Result<Found, String> {
         Some((at + 1, text))
     });
     Ok(matched.collect())
+}
+
+/// Finds the statistic of the differences between the second and the first group of a pattern, over all lines that match.
+fn differences(output: &str, pattern: &str, statistic: &str) -> Result<Found, String> {
+    let pattern = Regex::new(pattern).map_err(|e| e.to_string())?;
+    let mut all = Vec::new();
+    for (at, line) in output.lines().enumerate() {
+        let Some(found) = pattern.captures(line) else { continue };
+        let time = |group| found.get(group).and_then(|text| difference::number(text.as_str()));
+        let (Some(first), Some(second)) = (time(1), time(2)) else {
+            return Err(format!("line {} has `{}`", at + 1, cut(line)));
+        };
+        all.push(second - first);
+    }
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let value = difference::statistic_of(all, statistic);
+    value.map(|text| vec![(1, text)]).ok_or_else(|| format!("`{statistic}` is no statistic of several times"))
+}
+
+/// The number of lines that match a pattern.
+fn count(output: &str, pattern: &str) -> Result<Found, String> {
+    let pattern = Regex::new(pattern).map_err(|e| e.to_string())?;
+    Ok(vec![(1, output.lines().filter(|line| pattern.is_match(line)).count().to_string())])
 }
 
 /// Finds the number at a JSON Pointer. The JSON document begins at the first brace, because programs print other lines

@@ -56,7 +56,7 @@ pub struct Run {
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Program that printed the output: ddsperf, sockperf, sockperf-throughput, iperf3, cyclictest, rti-perftest, performance-test, or a tool file of your own (NAME.yaml)
+    /// Program that printed the output: ddsperf, sockperf, sockperf-throughput, iperf3, isochron, cyclictest, rti-perftest, performance-test, or a tool file of your own (NAME.yaml)
     pub tool: String,
     /// Files with the output of the program
     #[arg(required = true)]

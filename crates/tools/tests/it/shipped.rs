@@ -33,6 +33,12 @@ fn every_file_reads_the_output_of_its_program() {
     assert_eq!(value(&iperf3, Samples, "total"), [24405.0]);
     assert!((value(&iperf3, PayloadMbitPerS, "mean")[0] - 99.94).abs() < 0.01, "{iperf3:?}");
     assert!(value(&read("cyclictest"), WakeUpNs, "max")[0] >= 1000.0);
+    // The sorted differences of the 100 lines, by another program.
+    let isochron = read("isochron");
+    let of = |statistic| value(&isochron, OneWayNs, statistic)[0].round();
+    let expected = [665_190.0, 1_169_156.0, 50_952_280.0, 58_411_732.0, 6_170_052.0];
+    assert_eq!(["min", "p50", "p99", "max", "mean"].map(of), expected);
+    assert_eq!((value(&isochron, Samples, "total"), value(&isochron, Lost, "total")), (&[100.0][..], &[0.0][..]));
     let perftest = read("rti-perftest");
     assert_eq!(value(&perftest, RoundTripNs, "p99"), [116_000.0]);
     assert_eq!(value(&perftest, RoundTripNs, "max"), [422_000.0]);
@@ -58,6 +64,11 @@ fn commands_are_filled_in() {
     let iperf3 = find("iperf3").unwrap();
     let words = |values: &Values| Tool::command(&iperf3.ping, values).unwrap().0.join(" ");
     assert!(words(&values).ends_with("--bitrate=0 -J") && words(&at_a_rate).ends_with("--bitrate=256000 -J"));
+    let isochron =
+        Tool::command(&find("isochron").unwrap().ping, &Values { priority: 5, ..at_a_rate.clone() }).unwrap().0;
+    let isochron = isochron.join(" ");
+    let sent = "--priority 5 --frame-size 114 --cycle-time 0.002000000 --base-time 0 --advance-time 0.000000001 --num-frames 1500";
+    assert!(isochron.ends_with(sent), "{isochron}");
     let ddsperf = find("ddsperf").unwrap();
     let with_interface = Values { interface: "eth0".into(), ..values };
     let environment: BTreeMap<String, String> = Tool::command(&ddsperf.ping, &with_interface).unwrap().1;
@@ -80,6 +91,7 @@ fn wrong_files_are_refused_with_the_place() {
         error(&with(&right.replace("unit: us", "unit: fortnights"))),
         error(&with(&right.replace("(\\d+)", "\\d+"))),
         error(&with(&right.replace("(\\d+)", "(\\d+"))),
+        error(&with(&right.replace("line", "difference"))),
         error(&with(&right.replace("is: latency", "is: lateness"))),
         error(&with(right).replace("latency: round-trip, ", "")),
         error(&format!("{MINE}figures: []\n")),

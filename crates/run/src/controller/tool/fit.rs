@@ -61,13 +61,13 @@ fn refusal(spec: &TrialSpec, tool: &Tool) -> Option<String> {
             spec.payload
         ));
     }
-    let rated = ["rate_hz", "period_us", "bit_rate"].iter().any(|value| tool.takes(value));
+    let rated = ["rate_hz", "period_us", "period_s", "bit_rate"].iter().any(|value| tool.takes(value));
     let own = match spec.rate {
         Rate::Period(_) if !rated => Some(format!("the tool {name} cannot be given a rate: write `rate: max`")),
         Rate::Max if tool.needs_rate => Some(format!("the tool {name} needs a rate: write one, such as `1 kHz`")),
         _ => None,
     };
-    own.or_else(|| of_ends(spec, name))
+    own.or_else(|| of_options(spec, tool)).or_else(|| of_ends(spec, name))
 }
 
 fn of_flow(spec: &TrialSpec, name: &str) -> Option<String> {
@@ -126,11 +126,28 @@ fn receives(receive: Receives) -> &'static str {
     }
 }
 
+/// Option of a driver that the command of a tool can contain.
+const PRIORITY: &str = "priority";
+
+/// Priority of the messages that a study gives to a tool; 0 if it gives none, and `None` if it is not possible.
+pub(super) fn priority(spec: &TrialSpec) -> Option<u8> {
+    let Some(text) = spec.driver.options.get(PRIORITY) else { return Some(0) };
+    text.trim().parse().ok().filter(|priority| *priority < SOCKET_PRIORITIES)
+}
+
+fn of_options(spec: &TrialSpec, tool: &Tool) -> Option<String> {
+    let (name, takes) = (&tool.tool, tool.takes(PRIORITY));
+    if let Some(key) = spec.driver.options.keys().find(|key| !(takes && *key == PRIORITY)) {
+        let others = if takes { " other than `priority`" } else { "" };
+        return Some(format!(
+            "the tool {name} takes no options{others} from a study, here `{key}`: set them in the tool file"
+        ));
+    }
+    priority(spec).is_none().then(|| format!("the tool {name} takes a priority of 0 to {}", SOCKET_PRIORITIES - 1))
+}
+
 fn of_ends(spec: &TrialSpec, name: &str) -> Option<String> {
     let driver = &spec.driver;
-    if let Some(key) = driver.options.keys().next() {
-        return Some(format!("the tool {name} takes no options from a study, here `{key}`: set them in the tool file"));
-    }
     if driver.config.is_some() {
         return Some(format!(
             "the tool {name} takes no `config`: name the configuration file in the command or the environment of the \
@@ -184,7 +201,7 @@ pub(super) fn remarks(spec: &TrialSpec, tool: &Tool) -> Vec<String> {
     if !tool.takes("payload") {
         all.push(format!("The payload of the study, {}, has no effect on the tool.", spec.payload));
     }
-    if !tool.takes("seconds") {
+    if !tool.takes_time() {
         all.push("The tool does not get a duration from the study.".to_owned());
     }
     let asked = match &spec.measure {
@@ -192,7 +209,7 @@ pub(super) fn remarks(spec: &TrialSpec, tool: &Tool) -> Vec<String> {
         Measure::PingPong(PingPong { length: Length::Duration(d), .. }) => *d,
         Measure::PingPong(_) => tool_time(spec),
     };
-    if tool_time(spec) != asked && tool.takes("seconds") {
+    if tool_time(spec) != asked && tool.takes_time() {
         all.push(format!("The tool runs for whole seconds, here {} in place of {asked}.", tool_time(spec)));
     }
     if let Some(receive) = tool.receive {
@@ -219,6 +236,7 @@ pub(in crate::controller) fn describe(spec: &TrialSpec) -> Vec<String> {
         interface: "INTERFACE".into(),
         port: 0,
         domain: spec.domain,
+        priority: priority(spec).unwrap_or_default(),
     };
     let line = |(end, at): (&ToolEnd, &str)| {
         let command = Tool::command(end, &values).map_or_else(|e| e.to_string(), |(words, _)| words.join(" "));

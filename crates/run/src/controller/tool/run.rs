@@ -104,6 +104,7 @@ fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, por
         interface: net.interface.clone(),
         port,
         domain: spec.domain,
+        priority: fit::priority(spec).unwrap_or_default(),
     };
     let end = if measures { Some(&tool.ping) } else { tool.pong.as_ref() };
     let filled = end.map(|end| Tool::command(end, &values)).transpose();
@@ -120,7 +121,7 @@ fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, por
         ready: end.and_then(|end| end.ready.clone()),
         measures,
         stop_signal,
-        told_ns: if tool.takes("seconds") { tool_time(spec).0 } else { 0 },
+        told_ns: if tool.takes_time() { tool_time(spec).0 } else { 0 },
         longest_ns: tool_limit(spec).0,
     })
 }
