@@ -14,6 +14,10 @@ use tailbound_model::{CounterMove, CpuLimit, SleepState};
 /// microseconds to leave; what takes longer has another reason, for example a hypervisor.
 const LONGEST_IDLE_EXIT_NS: i64 = 1_000_000;
 
+/// Longest time that a CPU takes to run a thread which the scheduler prefers to the present one, ns: an interrupt from another CPU, the
+/// end of a part of the kernel that is not preempted, and a virtual CPU.
+const LONGEST_PREEMPTION_NS: i64 = 200_000;
+
 /// The share of a limit of CPU time, which certainly lasted until the time `free`.
 pub(crate) fn limited_share(part: &Piece, (cpu, limit): (u32, CpuLimit), free: i64) -> Share {
     let share = whole(part, cause_of(limit), Some(cpu), None, Evidence::Seen);
@@ -49,14 +53,7 @@ pub(crate) fn waited(
                     let share = whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence);
                     slow::without_standstill(share, cpu, timeline)
                 }
-                None => {
-                    let (cause, by) = known.threads.had_the_cpu(tid);
-                    // The scheduler prefers the thread that waits, but for the fair server.
-                    let displaced =
-                        known.threads.rank(part.thread) > known.threads.rank(tid) && timeline.is_served(cpu, from);
-                    let cause = if displaced { CauseWord::FairServer } else { cause };
-                    slow::without_standstill(whole(&span, cause, Some(cpu), Some(by), evidence), cpu, timeline)
-                }
+                None => displaced(&span, part, (cpu, evidence), (tid, from), timeline, known),
             };
             let bounded = |share| match evidence {
                 Evidence::AtMost => Share { low_ns: 0, evidence, ..share },
@@ -64,6 +61,33 @@ pub(crate) fn waited(
             };
             shares.extend(found.into_iter().map(bounded));
         }
+    }
+}
+
+/// The cause of a part `span` of the wait `part`, in which another thread had the CPU since the time `from`.
+fn displaced(
+    span: &Piece,
+    part: &Piece,
+    (cpu, evidence): (u32, Evidence),
+    (tid, from): (i32, i64),
+    timeline: &Timeline,
+    known: &Circumstances,
+) -> Vec<Share> {
+    let (cause, by) = known.threads.had_the_cpu(tid);
+    let share = |cause, by| slow::without_standstill(whole(span, cause, Some(cpu), by, evidence), cpu, timeline);
+    if known.threads.rank(part.thread) <= known.threads.rank(tid) {
+        return share(cause, Some(by));
+    }
+    // The scheduler prefers the thread that waits, but for the fair server.
+    if timeline.is_served(cpu, from) {
+        return share(CauseWord::FairServer, Some(by));
+    }
+    // The other thread does not keep the CPU: it takes this long to run the thread that waits, as an idle CPU does. If the thread had
+    // had its memory, it would not have slept.
+    let of_memory = timeline.memory.why(part.thread, span.from_ns).and_then(asleep);
+    match of_memory.filter(|_| part.to_ns - part.from_ns <= LONGEST_PREEMPTION_NS) {
+        Some((cause, evidence)) => vec![whole(span, cause, None, None, evidence)],
+        None => share(cause, Some(by)),
     }
 }
 
@@ -305,6 +329,16 @@ mod tests {
     fn the_wait_for_an_idle_cpu_within_a_page_fault_belongs_to_the_page_fault() {
         assert_eq!(waits_for_an_idle_cpu(60_200, 60_200, 0), [(CauseWord::PageFault, 60_000, Evidence::Seen)]);
         assert_eq!(waits_for_an_idle_cpu(2_000_200, 2_000_200, 0), [(CauseWord::PageFault, 2_000_000, Evidence::Seen)]);
+    }
+
+    #[test]
+    fn the_time_to_preempt_a_thread_within_a_page_fault_belongs_to_the_page_fault() {
+        let fault = |thread| event(150, SwitchKind::PageFault { thread, ns: 750, disk: true });
+        let ran = || event(100, switch(0, 30, false));
+        assert_eq!(cause_of_a_wait(20, false, vec![ran(), fault(20)]), CauseWord::PageFault);
+        assert_eq!(cause_of_a_wait(20, false, vec![ran()]), CauseWord::WaitedForCpu);
+        // The scheduler does not prefer the thread that waits.
+        assert_eq!(cause_of_a_wait(21, false, vec![ran(), fault(21)]), CauseWord::WaitedForCpu);
     }
 
     #[test]
