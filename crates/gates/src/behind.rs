@@ -60,7 +60,8 @@ pub fn priority_behind(interface: SendingInterface<'_>, priority: u8) -> Option<
                  leave: gates of that interface see it. On the wire, the packets carry it only in the tag of a VLAN"
             ),
             format!(
-                "if gates behind that interface need the priority, use a VLAN on it with an egress map (`{priority}:{}`)",
+                "if gates of other machines need the priority, send the packets of the tunnel by a VLAN of that interface, with an \
+                 egress map (`{priority}:{}`)",
                 priority.min(7)
             ),
         ),

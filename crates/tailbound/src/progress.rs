@@ -159,7 +159,10 @@ fn so_far(late: &LateSoFar) -> String {
         text.push_str(&format!("; counted by the kernel around incidents: {}", words.join(", ")));
     }
     text + match (causes, late.no_free_cpu) {
-        (_, true) => " (preliminary; causes follow after the trial, because no CPU is free to look for them now)",
+        (Some(_), true) => {
+            " (preliminary; all causes follow after the trial, because at one end no CPU is free to look for them now)"
+        }
+        (None, true) => " (preliminary; causes follow after the trial, because no CPU is free to look for them now)",
         (Some(_), false) => " (preliminary; all causes follow after the trial)",
         (None, false) => " (preliminary; causes follow after the trial)",
     }

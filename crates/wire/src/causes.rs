@@ -34,7 +34,7 @@ impl From<Absence> for (u64, i64, i64, i64) {
 }
 
 /// A cause: twice its number, plus 1 at the pong end; the name of what had the CPU (empty if nothing had it); and a lower bound of its
-/// time, us. The numbers are a matter of those who send and receive it.
+/// time, us. The crate `run` assigns the numbers.
 pub type Cause = (u8, String, i64);
 
 /// What one agent knows of the causes of an incident. On the stream, the fields are a list.

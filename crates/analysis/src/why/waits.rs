@@ -86,7 +86,7 @@ fn displaced(
     // had its memory, it would not have slept.
     let of_memory = timeline.memory.why(part.thread, span.from_ns).and_then(asleep);
     match of_memory.filter(|_| part.to_ns - part.from_ns <= LONGEST_PREEMPTION_NS) {
-        Some((cause, evidence)) => vec![whole(span, cause, None, None, evidence)],
+        Some((cause, evidence)) => slow::without_standstill(whole(span, cause, None, None, evidence), cpu, timeline),
         None => share(cause, Some(by)),
     }
 }

@@ -35,7 +35,8 @@ fn here(order: &Order) -> Vec<Here> {
     for (index, load) in order.spec.loads.iter().enumerate().filter(|(_, l)| !l.run.is_inside()) {
         for (end, role) in places(order).into_iter().enumerate() {
             let sends = role == load.at;
-            if !sends && load.receiver().is_some_and(|receiver| receiver != role) {
+            // A neighbour receives nothing, neither from an end nor from other neighbours.
+            if !sends && (order.neighbour_of.is_some() || load.receiver().is_some_and(|receiver| receiver != role)) {
                 continue;
             }
             let part = if sends { LoadPart::Sends } else { LoadPart::Receives };

@@ -15,6 +15,8 @@ impl NeighbourLoads {
     pub fn order(&mut self, message: &Message) -> Option<Vec<Message>> {
         match (message, &mut self.0) {
             (Message::Prepare(order), _) if order.neighbour_of.is_some() => {
+                // Loads of an earlier trial that were not ended must not run beside new ones.
+                self.0 = None;
                 Some(vec![match Loads::begin(order, longest_ns(order)) {
                     Ok(loads) => {
                         self.0 = Some(loads);

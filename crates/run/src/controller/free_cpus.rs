@@ -24,12 +24,17 @@ fn used(end: &EndSpec, own: &PlaceSpec) -> Option<BTreeSet<u32>> {
     if end.place == *own || !end.place.is_remote() && !own.is_remote() {
         return end.scheduling.cpus.as_ref().map(|_| end.scheduling.named_cpus());
     }
-    let threads: &[RoleScheduling] = match &end.place {
-        PlaceSpec::Vm(guest) if !own.is_remote() => &guest.vcpu_threads,
-        PlaceSpec::Domain(guest) if !own.is_remote() => &guest.vcpu_threads,
+    let threads: Vec<&RoleScheduling> = match &end.place {
+        // The threads of neighbours can use any CPU.
+        PlaceSpec::Vm(guest) if !own.is_remote() && guest.neighbours > 0 => return None,
+        // The emulator or vhost carries the packets.
+        PlaceSpec::Vm(guest) if !own.is_remote() => {
+            guest.vcpu_threads.iter().chain([&guest.emulator]).chain(&guest.vhost).collect()
+        }
+        PlaceSpec::Domain(guest) if !own.is_remote() => guest.vcpu_threads.iter().collect(),
         _ => return Some(BTreeSet::new()),
     };
-    let cpus: Option<Vec<&CpuList>> = threads.iter().map(|thread| thread.cpus.as_ref()).collect();
+    let cpus: Option<Vec<&CpuList>> = threads.into_iter().map(|thread| thread.cpus.as_ref()).collect();
     let cpus = cpus.filter(|cpus| !cpus.is_empty())?;
     Some(cpus.into_iter().flat_map(|cpus| cpus.0.iter().copied()).collect())
 }
@@ -66,14 +71,23 @@ mod tests {
     #[test]
     fn an_end_on_another_machine_uses_no_cpu_of_this_one_but_its_guest_does() {
         let mut spec = spec("ends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n");
-        let guest = |threads: &[u32]| {
-            let on = |cpu: &u32| RoleScheduling { policy: None, cpus: Some(CpuList::one(*cpu)) };
-            PlaceSpec::Vm(Box::new(VmSpec { vcpu_threads: threads.iter().map(on).collect(), ..VmSpec::default() }))
+        let on = |cpu: u32| RoleScheduling { policy: None, cpus: Some(CpuList::one(cpu)) };
+        let guest = |vcpu: Option<u32>, emulator: Option<u32>, vhost: Option<u32>, neighbours: u32| {
+            let (vcpu_threads, emulator) = (vcpu.map(on).into_iter().collect(), emulator.map(on).unwrap_or_default());
+            let vhost = vhost.map(on);
+            PlaceSpec::Vm(Box::new(VmSpec { vcpu_threads, emulator, vhost, neighbours, ..VmSpec::default() }))
         };
-        for (threads, at_ping, in_guest) in [(&[][..], "", "0,2-3"), (&[2], "1,3", "0,2-3")] {
-            spec.pong.place = guest(threads);
+        let guests = [
+            (guest(None, None, None, 0), ""),
+            (guest(Some(2), None, None, 0), ""),
+            (guest(Some(2), Some(2), None, 0), "1,3"),
+            (guest(Some(2), Some(2), Some(3), 0), "1"),
+            (guest(Some(2), Some(2), None, 1), ""),
+        ];
+        for (guest, at_ping) in guests {
+            spec.pong.place = guest;
             let free = [&spec.ping.place, &spec.pong.place].map(|own| free_of(&spec, own));
-            assert_eq!(free, [at_ping, in_guest]);
+            assert_eq!(free, [at_ping, "0,2-3"]);
         }
     }
 }

@@ -114,7 +114,8 @@ fn neighbours_lack(spec: &TrialSpec, free_mib: u64) -> Option<RunError> {
         PlaceSpec::Vm(guest) => Some((**guest).clone()),
         _ => None,
     }));
-    let needed: u64 = guests.iter().map(|guest| u64::from(guest.memory_mib)).sum();
+    // Huge pages were reserved before.
+    let needed: u64 = guests.iter().filter(|guest| !guest.huge_pages).map(|guest| u64::from(guest.memory_mib)).sum();
     let plural = if neighbours == 1 { "neighbour" } else { "neighbours" };
     let text = format!(
         "the guests of a trial with {neighbours} {plural} need {needed} MiB of memory, but {free_mib} MiB are available"

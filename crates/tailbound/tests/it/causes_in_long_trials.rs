@@ -97,6 +97,7 @@ fn ms_before(line: &str, words: &str) -> f64 {
 #[test]
 fn lines_of_a_long_trial_name_the_causes() {
     if !may_be_real_time() || scheduling::allowed_cpus().len() < 2 {
+        println!("skipped: needs the right to use SCHED_FIFO, and two CPUs");
         return;
     }
     let bench = Bench::new();
