@@ -300,7 +300,7 @@ fn a_full_ring_buffer_is_a_gap(by: RecordedBy) {
     assert!(here.is_empty(), "in the last millisecond before {end}: {here:?}");
     let covers = |(from, to): &&(i64, i64)| *from <= last.0 && last.1 <= *to && *to < i64::MAX;
     assert!(seen.gaps.iter().any(|gap| covers(&gap)), "{last:?}: {:?}", seen.gaps);
-    // Each sleep is a record, and so is each wake-up, at least for those of this CPU.
+    // Each sleep is a record, and so is each wake-up by a thread of this CPU.
     let counts = seen.records.expect("events were recorded");
     assert!(counts.dropped > 0 && counts.read > 0, "{counts:?}");
     assert!(

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use tailbound_model::{CpuList, EndSpec, HandOff, PlaceSpec, RoleScheduling, TrialSpec};
 
-/// Those of `cpus`, the CPUs of an agent at the place `own`, that no end of the trial can use. There is none if an end or a guest on
-/// the same machine can use any CPU.
+/// The CPUs among `cpus`, which an agent at the place `own` may use, that no end of the trial can use. There is none if an end or a
+/// guest on the same machine can use any CPU.
 pub(super) fn free(spec: &TrialSpec, own: &PlaceSpec, cpus: &CpuList) -> CpuList {
     let mut free = cpus.0.clone();
     for end in [&spec.ping, &spec.pong] {
