@@ -41,9 +41,14 @@ pub(super) struct LiveCauses {
 
 impl LiveCauses {
     pub fn new(order: &Order) -> LiveCauses {
+        LiveCauses::on(order.free.clone(), order.spec.clone())
+    }
+
+    /// Makes a search that no thread has begun, for trials of `spec` on the CPUs `free`.
+    fn on(free: CpuList, spec: TrialSpec) -> LiveCauses {
         LiveCauses {
-            spec: order.spec.clone(),
-            free: order.free.clone(),
+            spec,
+            free,
             threads: ThreadTable::default(),
             is_real_time: false,
             thread: None,
@@ -343,16 +348,7 @@ mod tests {
 
     #[test]
     fn a_cpu_of_an_end_is_not_free() {
-        let mut causes = LiveCauses {
-            spec: spec(),
-            free: CpuList([0, 1].into()),
-            threads: ThreadTable::default(),
-            is_real_time: false,
-            thread: None,
-            found: None,
-            unsent: VecDeque::new(),
-            rows: VecDeque::new(),
-        };
+        let mut causes = LiveCauses::on(CpuList([0, 1].into()), spec());
         causes.begin(&threads("ping"));
         assert_eq!((causes.free.to_string().as_str(), causes.has_cpu()), ("1", true));
         causes.threads.before[0].cpus = CpuList::one(1);

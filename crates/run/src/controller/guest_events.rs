@@ -2,7 +2,7 @@
 //! disturbed.
 
 use super::active_lab::ActiveLab;
-use super::places::Host;
+use super::places::{Host, all_at_once};
 use std::sync::Arc;
 use tailbound_guest::Look;
 use tailbound_model::{GuestSeen, PlaceSpec, Problem, Severity, Warning};
@@ -40,15 +40,20 @@ impl Guests {
 
     /// Asks QEMU about each guest after the messages were sent. Guests of ends that have ended are left out, because they
     /// are reported with their agents. If a guest still runs but QEMU did not answer, or if a neighbour no longer runs,
-    /// there is a warning.
+    /// there is a warning. All guests are asked at the same time; the call blocks until the last one has answered.
     pub fn end(self) -> (Vec<GuestSeen>, Vec<Warning>) {
         let (mut all, mut warnings) = (Vec::new(), Vec::new());
-        for Asked { host, before, is_neighbour } in self.0 {
-            if is_neighbour && let Some(why) = no_longer_runs(&host) {
+        let looks = all_at_once(self.0, |asked| {
+            let why = if asked.is_neighbour { no_longer_runs(&asked.host) } else { None };
+            let after = if why.is_none() { asked.host.look() } else { None };
+            (asked, why, after)
+        });
+        for (Asked { host, before, is_neighbour }, why, after) in looks {
+            if let Some(why) = why {
                 warnings.push(neighbour_ended(&why));
                 continue;
             }
-            match between(before, host.look()) {
+            match between(before, after) {
                 Some(Ok((before, after))) => {
                     let seen = after.since(&before, name(&host));
                     all.push(GuestSeen { threads: host.threads_outside(), neighbour: is_neighbour, ..seen });

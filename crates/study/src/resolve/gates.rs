@@ -108,15 +108,7 @@ pub(super) fn classes(given: &At<Vec<GateClassKeys>>) -> Result<Vec<GateClass>, 
     // The class without priorities, which has all that are left.
     let mut rest: Option<usize> = None;
     for (number, keys) in given.value.iter().enumerate() {
-        let name = keys.name.value.trim().to_owned();
-        if name.is_empty() || classes.iter().any(|class| class.name == name) {
-            let reason = if name.is_empty() {
-                "the name of the class is empty".to_owned()
-            } else {
-                format!("the class `{name}` is given twice")
-            };
-            return Err(Fault::new(keys.name.at, reason).help("each class has a name of its own"));
-        }
+        let name = class_name(&keys.name, &classes)?;
         let mut priorities = BTreeSet::new();
         match &keys.priorities {
             Some(given) => {
@@ -168,6 +160,18 @@ pub(super) fn not_preemptible(given: &At<Vec<GateClassKeys>>, reason: &str) -> R
         None => Ok(()),
         Some(at) => Err(Fault::new(at, reason).help("remove `preemptible`, or use `gates` with `by: offload`")),
     }
+}
+
+/// The name of a class, which none of the `others` has.
+fn class_name(given: &At<String>, others: &[GateClass]) -> Result<String, Fault> {
+    let name = given.value.trim().to_owned();
+    let is_taken = others.iter().any(|class| class.name == name);
+    if name.is_empty() || is_taken {
+        let twice = format!("the class `{name}` is given twice");
+        let reason = if is_taken { twice } else { "the name of the class is empty".to_owned() };
+        return Err(Fault::new(given.at, reason).help("each class has a name of its own"));
+    }
+    Ok(name)
 }
 
 fn free_priority(given: &At<u32>, taken: &mut BTreeSet<u8>) -> Result<u8, Fault> {

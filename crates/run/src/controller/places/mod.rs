@@ -30,6 +30,7 @@ use super::RunError;
 use super::context::RunContext;
 use crate::scratch::make_directory;
 use kind::{Lifetime, PlaceKind, Reach};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tailbound_host::journal::EntryId;
@@ -278,4 +279,13 @@ fn wanted(lab: &LabSpec, place: &PlaceSpec) -> usize {
 /// Makes an error with exit code 3: this machine or another host cannot run the study.
 pub(super) fn not_fit(what: impl ToString, remedy: impl ToString) -> RunError {
     RunError::new(ExitCode::MachineNotFit, what, remedy)
+}
+
+/// Calls `ask` for all items at the same time, each on a thread of its own, and returns the answers in the order of the items. A
+/// thread that panics ends the caller in the same way.
+pub(super) fn all_at_once<T: Send, A: Send>(items: Vec<T>, ask: impl Fn(T) -> A + Sync) -> Vec<A> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = items.into_iter().map(|item| scope.spawn(|| ask(item))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }

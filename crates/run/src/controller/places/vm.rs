@@ -7,7 +7,7 @@
 use super::host::{Candidate, Help, Host};
 use super::kind::{Lifetime, PlaceKind, Reach};
 use super::place::Place;
-use super::{DriverFiles, ssh_link::Ship};
+use super::{DriverFiles, all_at_once, ssh_link::Ship};
 use crate::controller::RunError;
 use crate::controller::context::RunContext;
 use std::io;
@@ -177,14 +177,8 @@ fn start_all(wanted: &[Wanted<'_>], reach: &mut Reach<'_>) -> Result<Vec<Host>, 
 
 /// Waits until all guests have booted. Returns the reason if a guest has not booted.
 fn await_boot(guests: &[Guest], context: &RunContext) -> Option<Problem> {
-    std::thread::scope(|scope| {
-        let wait = move |guest: &Guest| guest.machine.wait(BOOTS, &|| context.stop.came());
-        let waiting: Vec<_> = guests.iter().map(|guest| scope.spawn(move || wait(guest))).collect();
-        waiting.into_iter().find_map(|w| {
-            let panicked = || Problem::new("guest_failed", "the thread that waits for the guest panicked", "");
-            w.join().unwrap_or_else(|_| Err(panicked())).err()
-        })
-    })
+    let wait = |guest: &Guest| guest.machine.wait(BOOTS, &|| context.stop.came());
+    all_at_once(guests.iter().collect(), wait).into_iter().find_map(Result::err)
 }
 
 /// Starts a guest. The guest is still booting when the function returns. Also returns facts about the guest, and the
