@@ -23,6 +23,7 @@ mod live_collect;
 pub mod load;
 pub mod log;
 pub mod measure;
+mod priorities;
 mod scratch;
 mod store;
 pub mod thread_creation;
@@ -30,3 +31,4 @@ pub mod thread_policy;
 pub mod vendor_threads;
 
 pub use controller::{KnownCause, KnownCauses, LateSoFar, Progress, ProgressEvent, RunError, RunOptions, dry_run, run};
+pub use priorities::priorities_behind;

@@ -1,6 +1,7 @@
 //! Attributes of a network interface from an answer to RTM_GETLINK (rtnetlink(7)).
 
 use crate::netlink;
+use nix::net::if_::if_indextoname;
 use std::io;
 
 #[derive(Debug, Default)]
@@ -13,12 +14,19 @@ pub(super) struct Link {
     pub qdisc: Option<String>,
     pub tx_queues: Option<u32>,
     pub rx_queues: Option<u32>,
+    /// Index of the interface below, in the network namespace of that interface.
+    below: Option<u32>,
+    /// Whether the interface below is in another network namespace, whose indices are its own.
+    is_apart: bool,
 }
 
 /// Names of the operational states of an interface, indexed by number (RFC 2863, linux/if.h).
 const STATES: [&str; 7] = ["unknown", "not present", "down", "lower layer down", "testing", "dormant", "up"];
 
 const IFLA_INFO_KIND: u16 = 1;
+
+/// Largest number of interfaces below another one that are looked at. The kernel permits 8 (MAX_NEST_DEV of linux/netdevice.h).
+const MOST_BELOW: usize = 8;
 
 pub(super) fn query(name: &str) -> io::Result<Link> {
     let index = nix::net::if_::if_nametoindex(name)
@@ -44,6 +52,8 @@ fn parse(index: u32, answer: &[u8]) -> Link {
             libc::IFLA_QDISC => link.qdisc = Some(text(value)),
             libc::IFLA_NUM_TX_QUEUES => link.tx_queues = number(),
             libc::IFLA_NUM_RX_QUEUES => link.rx_queues = number(),
+            libc::IFLA_LINK => link.below = number(),
+            libc::IFLA_LINK_NETNSID => link.is_apart = true,
             libc::IFLA_LINKINFO => {
                 link.kind = netlink::attributes(value).find(|(kind, _)| *kind == IFLA_INFO_KIND).map(|(_, v)| text(v));
             }
@@ -51,6 +61,28 @@ fn parse(index: u32, answer: &[u8]) -> Link {
         }
     }
     link
+}
+
+/// The interfaces below `first`, the next one first, as far as each is a VLAN or macvlan of an interface of the same network
+/// namespace: names and kinds.
+pub(super) fn below(first: &Link) -> Vec<(String, Option<String>)> {
+    let mut all = Vec::new();
+    let mut next = first.carrier();
+    while let Some(name) = next.filter(|_| all.len() < MOST_BELOW).and_then(|index| if_indextoname(index).ok()) {
+        let Ok(name) = name.into_string() else { break };
+        let Ok(link) = query(&name) else { break };
+        next = link.carrier();
+        all.push((name, link.kind));
+    }
+    all
+}
+
+impl Link {
+    /// Index of the interface by which this one sends its packets as they are.
+    fn carrier(&self) -> Option<u32> {
+        let is_thin = matches!(self.kind.as_deref(), Some("vlan" | "macvlan"));
+        self.below.filter(|_| is_thin && !self.is_apart)
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -34,6 +34,9 @@ pub struct InterfaceFacts {
     pub state: String,
     /// Kind of the network interface, if it is virtual: `veth`, `bridge`, ...
     pub kind: Option<String>,
+    /// Names and kinds of the interfaces below a VLAN or macvlan, the next one first, as far as they are in the same network
+    /// namespace.
+    pub below: Vec<(String, Option<String>)>,
     /// Name of the interface's kernel driver, or the reason why it is not known.
     pub driver: Result<String, String>,
     /// Link speed of the network interface in Mbit/s, or the reason why the speed is not known.
@@ -72,6 +75,7 @@ pub fn interface_facts(name: &str) -> io::Result<InterfaceFacts> {
         index: link.index,
         mtu: link.mtu,
         up: link.up,
+        below: link::below(&link),
         state: link.state,
         kind: link.kind,
         driver: with.clone().and_then(|t| t.driver()),

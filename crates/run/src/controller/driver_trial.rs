@@ -215,7 +215,7 @@ fn warn(
     let others = without_arrivals(parts, &record.manifest.trial(id).neighbour_loads)
         .into_iter()
         .chain(flow::neighbours(context.spec()));
-    let others = others.chain(tailbound_gates::check(context.spec()));
+    let others = others.chain(tailbound_gates::check(context.spec())).chain(crate::priorities_behind(context.spec()));
     for warning in disturbed.into_iter().chain(of_guests).chain(others) {
         record.warn(warning.at_trial(id))?;
     }

@@ -9,12 +9,9 @@ use crate::failure::{CommandResult, Failure};
 use crate::output::outln;
 use std::io::Read;
 use std::path::Path;
-use tailbound_gates::{
-    Configured, Frame, Prediction, Rule, Schedule, SendingInterface, check, predict, priority_behind,
-    priority_of_messages, schedules,
-};
-use tailbound_lab::LabSpec;
+use tailbound_gates::{Configured, Frame, Prediction, Rule, Schedule, check, predict, priority_of_messages, schedules};
 use tailbound_model::{ExitCode, GatesBy, GatesSpec, Nanos, PathSpec, Severity, TrialSpec, Warning};
+use tailbound_run::priorities_behind;
 
 /// Path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -109,7 +106,7 @@ fn check_study(args: &GatesCheck) -> CommandResult {
     }
     let mut found: Vec<Warning> = tai_unset().into_iter().collect();
     for condition in &plan.conditions {
-        for warning in check(&condition.spec).into_iter().chain(behind_interfaces(&condition.spec)) {
+        for warning in check(&condition.spec).into_iter().chain(priorities_behind(&condition.spec)) {
             if !found.contains(&warning) {
                 found.push(warning);
             }
@@ -129,29 +126,6 @@ fn check_study(args: &GatesCheck) -> CommandResult {
         outln!("The gates of the study have no problem that is known before it runs.");
     }
     Ok(if impossible { ExitCode::BadInput } else { ExitCode::Done })
-}
-
-/// What becomes of the priority of the messages behind the interfaces of the user by which they are sent on this host.
-fn behind_interfaces(spec: &TrialSpec) -> Vec<Warning> {
-    let priority = priority_of_messages(spec);
-    if priority == 0 {
-        return Vec::new();
-    }
-    let found = LabSpec::from(spec).user_interfaces().into_iter().filter_map(|(end, facts)| {
-        let has_gates = if end == "ping" { spec.ping.gates.is_some() } else { spec.pong.gates.is_some() };
-        let found = match &facts {
-            Ok(facts) => {
-                let kind = facts.kind.as_deref().unwrap_or("device");
-                priority_behind(SendingInterface { name: &facts.name, kind, has_gates }, priority)
-            }
-            Err(problem) => {
-                let what = format!("what becomes of the priority {priority} is not known: {}", problem.what);
-                Some(Warning::new("interface_unknown", Severity::Note, what, problem.remedy.clone()))
-            }
-        };
-        found.map(|warning| warning.at_end(end))
-    });
-    found.collect()
 }
 
 /// Note if nobody has set the difference between CLOCK_TAI and CLOCK_REALTIME of this machine.
