@@ -153,7 +153,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="why-", ignore_cleanup_errors=True) as folder:
         busy = Busy(Path(folder)) if given.busy else None
         try:
-            with Stage(given.binary.resolve(), Path(folder), given.user, given.rate, given.built, given.own_machine) as stage:
+            own = given.own_machine
+            with Stage(given.binary.resolve(), Path(folder), given.user, given.rate, given.built, own, given.busy) as stage:
                 judged, facts = run_all(given, stage)
         finally:
             if busy:

@@ -2,7 +2,7 @@
 import signal
 from dataclasses import dataclass
 from . import target
-from .kinds import ON_ONE_CPU, REAL_TIME
+from .kinds import ON_ONE_CPU
 
 STOP, CONT, CHLD = int(signal.SIGSTOP), int(signal.SIGCONT), int(signal.SIGCHLD)
 # A limit of CPU time is noticed at the next tick of the scheduler, up to this much later.
@@ -106,8 +106,8 @@ class Actions:
 
     def agent_busy(self, item, end, cpu):
         supervisor = list(self.supervisors.values())[item.variant % 2]
-        # It must send its signals although the compilers run, and yield to the ends.
-        policy = ("fifo", 1) if self.session.run.priority == REAL_TIME else ("idle", 0)
+        # It must send its signals although the compilers run. What an end waits for it is no harm of the fault.
+        policy = ("fifo", 1) if self.stage.busy else ("idle", 0)
         return [Part("policy", [supervisor, 70]), Part("storm", [supervisor, CHLD, 0, *policy], harms=False)]
 
     def ordered(self, item, end, kind):

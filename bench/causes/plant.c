@@ -144,7 +144,7 @@ static void write_values(struct command *c) {
     close(c->fd);
 }
 
-/* storm: pid, signal, cpu, policy, priority. Sends the signal without pause, from a thread that yields to the ends. */
+/* storm: pid, signal, cpu, policy, priority. Sends the signal without pause, from a thread of this policy. */
 static void storm(struct command *c) {
     stay_on(number(c, 2));
     if (set_policy(0, arg(c, 3), number(c, 4)) != 0) return failed(c, "policy");

@@ -53,13 +53,14 @@ def start_plant(program, group=None):
 class Stage:
     """Everything that outlives a run. `user`: numeric id of the user as which Tailbound runs; None = this user; `rate_hz`: messages per second;
     `built`: directory with what `build` compiles; None = it is compiled now; `own_machine`: whether settings of the whole machine may
-    change, because it is a guest that ends with this program."""
+    change, because it is a guest that ends with this program; `busy`: whether compilers keep all CPUs busy."""
     binary: Path
     folder: Path
     user: int | None = None
     rate_hz: int = 500
     built: Path | None = None
     own_machine: bool = False
+    busy: bool = False
     plant: Path = None
     ends: dict = field(default_factory=dict)
     hogs: dict = field(default_factory=dict)
