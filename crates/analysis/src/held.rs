@@ -73,7 +73,8 @@ fn add(search: &mut HeldSearch, batch: &SlotBatch, out: bool, gate: Option<&Gate
 /// The bursts of one direction.
 type OfLeg = fn(&Held) -> &HeldBursts;
 
-/// The bursts of the trials of a condition, by direction. Each trial has its id and the time at which slot 0 was due.
+/// The bursts of the trials of a condition, by direction. Each trial has its id and the time at which slot 0 was due. Whether the
+/// messages may have been sent again is not known here.
 pub(crate) fn report(trials: &[(usize, i64, &Held)]) -> Vec<HeldReport> {
     let legs: [(&str, OfLeg); 2] = [("out", |held| &held.out), ("back", |held| &held.back)];
     let of_leg = |(leg, bursts): (&str, OfLeg)| {
@@ -90,6 +91,7 @@ pub(crate) fn report(trials: &[(usize, i64, &Held)]) -> Vec<HeldReport> {
             messages: all().map(|(.., of)| of.messages).sum(),
             most_messages: all().map(|(.., of)| of.most_messages).max().unwrap_or(0),
             longest_ns,
+            perhaps_sent_again: false,
             longest,
         })
     };

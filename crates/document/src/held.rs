@@ -17,6 +17,10 @@ pub struct HeldReport {
     pub most_messages: u64,
     /// Longest time for which a message was held, that is, by how much it took longer than usual, ns.
     pub longest_ns: i64,
+    /// True if the writer was reliable in one of the trials: messages that were lost and sent again together look like messages that
+    /// were held.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub perhaps_sent_again: bool,
     /// The bursts with the longest holds, at most 20, in the order of trials and time.
     pub longest: Vec<HeldBurstReport>,
 }

@@ -5,7 +5,7 @@ use crate::held::Held;
 use crate::why::handled::Handled;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_gates::Gate;
-use tailbound_model::{Measure, ReceiveMode, TrialSpec};
+use tailbound_model::{Measure, Metric, ReceiveMode, TrialSpec};
 use tailbound_record::Manifest;
 
 /// How the ends of a trial send and receive.
@@ -17,6 +17,8 @@ pub(crate) struct Conduct {
     pub sleep_until_due: bool,
     /// Names of the ends whose writers wait for acknowledgements.
     pub await_acks: BTreeSet<String>,
+    /// Names of the ends whose writers send a message again if it was lost.
+    pub send_again: BTreeSet<String>,
     /// What executors handled, if they receive the messages.
     pub handled: Option<Handled>,
     /// For each end with gates: the gate of the class of its messages.
@@ -30,12 +32,19 @@ impl Conduct {
     pub fn of(manifest: &Manifest, trial: usize, spec: Option<&TrialSpec>) -> Conduct {
         let of_spec = spec.map(Conduct::of_spec).unwrap_or_default();
         let done = manifest.trials.iter().find(|done| done.id == trial);
-        let ends = done.into_iter().flat_map(|done| &done.ends);
-        let await_acks = ends.filter(|(_, end)| awaits_acks(&end.qos)).map(|(name, _)| name.clone()).collect();
+        let ends = || done.into_iter().flat_map(|done| &done.ends);
+        let await_acks = ends().filter(|(_, end)| awaits_acks(&end.qos)).map(|(name, _)| name.clone()).collect();
+        let send_again = ends().filter(|(_, end)| sends_again(&end.qos)).map(|(name, _)| name.clone()).collect();
         let path = done.and_then(|done| done.path.as_ref());
         let gates = path.zip(spec).map_or_else(Vec::new, |(path, spec)| Gate::of_ends(&path.ends, spec));
         let gates = gates.into_iter().collect();
-        Conduct { await_acks, gates, ..of_spec }
+        Conduct { await_acks, send_again, gates, ..of_spec }
+    }
+
+    /// Whether the messages on this leg are sent again if they are lost.
+    pub fn are_sent_again(&self, leg: Metric) -> bool {
+        let sender = if leg == Metric::Back { "pong" } else { "ping" };
+        self.send_again.contains(sender)
     }
 
     /// What the plan alone says of how the ends of the trial of a condition send and receive.
@@ -54,6 +63,11 @@ fn awaits_acks(qos: &BTreeMap<String, String>) -> bool {
     is("reliability", "reliable") && is("history", "keep-all")
 }
 
+/// Whether a writer with these QoS settings, as its driver reported them, sends messages again that were lost.
+fn sends_again(qos: &BTreeMap<String, String>) -> bool {
+    qos.get("reliability").is_some_and(|found| found.contains("reliable"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +83,12 @@ mod tests {
         assert!(!with(&[("reliability", "writer reliable, reader best-effort"), ("history", "keep-all")]));
         // The driver reports no QoS.
         assert!(!with(&[]));
+    }
+
+    #[test]
+    fn a_writer_that_is_reliable_for_anyone_sends_messages_again() {
+        let with = |reliability: &str| sends_again(&[("reliability".to_owned(), reliability.to_owned())].into());
+        assert!(with("reliable") && with("writer reliable, reader best-effort"));
+        assert!(!with("best-effort") && !sends_again(&BTreeMap::new()));
     }
 }

@@ -5,7 +5,7 @@
 //! ascribed to the gate, as far as the message was with no thread or in the queue discipline of the gates. Of the rest, the time
 //! until messages were released together is ascribed to the hold, as far as the message was with no thread.
 
-use crate::why::course::Piece;
+use crate::why::course::{Doing, Piece};
 use crate::why::share::{Circumstances, Key, Share};
 use crate::why::shares::shares;
 use crate::why::stamps::Stamps;
@@ -29,10 +29,10 @@ enum Kept {
 /// was held and released together with others.
 pub(crate) fn shares_of(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let gate = until(piece, stamps, known).map(|(sender, permitted_ns)| Kept::ByGate(sender, permitted_ns));
-    let held = known
-        .threads
-        .held_until_ns(piece.leg, stamps.due_ns)
-        .map(|(until_ns, usual_ns)| Kept::WithOthers(until_ns, usual_ns));
+    // Lost messages that were sent again together look the same, unless their way through the kernel was recorded.
+    let is_sure = matches!(piece.what, Doing::Passed(..)) || !known.threads.are_sent_again(piece.leg);
+    let held = known.threads.held_until_ns(piece.leg, stamps.due_ns).filter(|_| is_sure);
+    let held = held.map(|(until_ns, usual_ns)| Kept::WithOthers(until_ns, usual_ns));
     let parts = |shares: Vec<Share>, kept: Kept| shares.into_iter().flat_map(|share| split(share, kept)).collect();
     gate.into_iter().chain(held).fold(shares(piece, timeline, known), parts)
 }

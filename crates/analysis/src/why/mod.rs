@@ -66,7 +66,7 @@ use std::ops::Range;
 use tailbound_document::{
     HeldReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport,
 };
-use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
+use tailbound_model::{Attribution, Metric, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockBounds, Incident, Misses};
 
@@ -160,7 +160,12 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
 fn hold_and_release(record: &Record, trials: &[&TrialFacts]) -> Vec<HeldReport> {
     let slot_0_ns = |id| record.manifest.trials.iter().find(|t| t.id == id).and_then(|t| t.t0_ns).unwrap_or(0);
     let held: Vec<_> = trials.iter().map(|t| (t.trial, slot_0_ns(t.trial), &t.conduct.held)).collect();
-    held::report(&held)
+    let sent_again = |leg| trials.iter().any(|trial| trial.conduct.are_sent_again(leg));
+    let with = |of_leg: HeldReport| HeldReport {
+        perhaps_sent_again: sent_again(if of_leg.leg == "back" { Metric::Back } else { Metric::Out }),
+        ..of_leg
+    };
+    held::report(&held).into_iter().map(with).collect()
 }
 
 /// True if an incident contains the message at which the run ended (`--until`).

@@ -104,6 +104,11 @@ impl<'a> Threads<'a> {
         thread.timer_slack_ns.and_then(|ns| i64::try_from(ns).ok())
     }
 
+    /// Whether the messages on this leg are sent again if they are lost.
+    pub fn are_sent_again(&self, leg: Metric) -> bool {
+        self.conduct.are_sent_again(leg)
+    }
+
     /// Whether the writers in the process of this thread wait for acknowledgements.
     pub fn await_acks(&self, tid: i32) -> bool {
         let all = |ends: &[String]| !ends.is_empty() && ends.iter().all(|end| self.conduct.await_acks.contains(end));

@@ -23,8 +23,12 @@ pub(crate) fn sentences(condition: &ConditionReport, held: &HeldReport) -> Strin
              within {within}."
         )
     });
+    let what = match held.perhaps_sent_again {
+        true => "Held and released together, or lost and sent again together",
+        false => "Held and released together",
+    };
     format!(
-        "Held and released together ({}, {way}): {} messages in {bursts} were sent in their time and received together, so that each \
+        "{what} ({}, {way}): {} messages in {bursts} were sent in their time and received together, so that each \
          took about one period less than the one before.{longest}",
         condition.name,
         count(held.messages),

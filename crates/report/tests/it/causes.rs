@@ -73,13 +73,23 @@ fn report(Seen { late, events }: Seen) -> Report {
 }
 
 pub fn report_of(events: Switches, change: impl FnOnce(&mut [SenderRow], &mut Vec<EchoRow>)) -> Report {
+    // The driver udp reports no QoS.
+    report_with(events, |manifest| manifest.trials[0].ends.values_mut().for_each(|end| end.qos.clear()), change)
+}
+
+/// The same, after `of_manifest` has changed the manifest of the record.
+pub fn report_with(
+    events: Switches,
+    of_manifest: impl FnOnce(&mut Manifest),
+    change: impl FnOnce(&mut [SenderRow], &mut Vec<EchoRow>),
+) -> Report {
     let (mut slots, mut echoes): (Vec<_>, Vec<_>) = (0..SLOTS).map(|k| slot(k, PERIOD, 1_000, USUAL)).unzip();
     change(&mut slots, &mut echoes);
     let trial = GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None };
     let given = Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials: vec![trial] };
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("record");
-    drop(crate::support::write(&dir, &[given], |_| ()));
+    drop(crate::support::write(&dir, &[given], of_manifest));
     for (end, pid, cpu) in [("ping", 4_000, 0), ("pong", 5_000, 1)] {
         let mut table = ThreadTable { pid, ..thread_table(end, cpu) };
         (table.before_ns, table.after_ns) = (Some(T0), Some(T0 + SLOTS as i64 * PERIOD));
@@ -358,13 +368,17 @@ fn a_starved_thread_and_its_incident_say_the_same() {
 /// Tests that the report says at which place messages were lost, as far as the rows of the pong show it.
 #[test]
 fn losses_have_the_last_place_at_which_the_message_was_seen() {
-    let report = report_of(Switches::default(), |slots, echoes| {
-        slots[10..16].iter_mut().for_each(lose);
-        // The message of slots 10 to 12 never arrived, the pong did not answer the message of slot 13, and the answers
-        // of slots 14 and 15 did not arrive.
-        echoes[13].end_ns = NO_TIME;
-        echoes.drain(10..13);
-    });
+    let report = report_with(
+        Switches::default(),
+        |_| (),
+        |slots, echoes| {
+            slots[10..16].iter_mut().for_each(lose);
+            // The message of slots 10 to 12 never arrived, the pong did not answer the message of slot 13, and the answers
+            // of slots 14 and 15 did not arrive.
+            echoes[13].end_ns = NO_TIME;
+            echoes.drain(10..13);
+        },
+    );
     let losses: Vec<(LossPlace, u64)> = report.conditions[0].losses.iter().map(|l| (l.place, l.count)).collect();
     assert_eq!(losses, [(LossPlace::OnTheWayOut, 3), (LossPlace::AtThePong, 1), (LossPlace::OnTheWayBack, 2)]);
     let said = "Of the lost messages, the pong recorded no receipt of 3, received and did not answer 1 and answered 2.";

@@ -1,7 +1,7 @@
 //! Tests of messages that were held on their way and released together: what a report says about planted bursts, also if the ends
 //! have different clocks, and what the ledger calls them. Tests of slow movements of the times on the ways.
 
-use crate::causes::{OTHER, PERIOD, SLOTS, USUAL, receipt, report_of, watched};
+use crate::causes::{OTHER, PERIOD, SLOTS, USUAL, receipt, report_of, report_with, watched};
 use crate::support::{Given, GivenTrial, slot, write};
 use tailbound_model::*;
 use tailbound_record::*;
@@ -41,6 +41,8 @@ fn planted(ahead_ns: i64) -> Report {
     let given = Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials: vec![trial] };
     let folder = tempfile::tempdir().unwrap();
     let other_clock = |manifest: &mut Manifest| {
+        // The driver udp reports no QoS.
+        manifest.trials[0].ends.values_mut().for_each(|end| end.qos.clear());
         let pong = manifest.trials[0].ends.get_mut("pong").unwrap();
         if ahead_ns != 0 {
             (pong.host, pong.clock) = ("bench-2".into(), "another boot".into());
@@ -115,6 +117,27 @@ fn a_ledger_calls_the_time_of_a_hold_so_if_no_thread_had_the_message() {
             causes.text
         );
     }
+}
+
+/// Tests that messages which a reliable writer may have sent again are not called held, although they were received together.
+#[test]
+fn messages_that_were_perhaps_sent_again_are_not_called_held() {
+    let reliable = |manifest: &mut Manifest| {
+        for end in manifest.trials[0].ends.values_mut() {
+            end.qos = [("reliability".to_owned(), "reliable".to_owned())].into();
+        }
+    };
+    let report = report_with(asleep(2), reliable, |slots, echoes| {
+        HELD.for_each(|seq| (slots[seq as usize], echoes[seq as usize]) = row(seq, 2));
+    });
+    let (excess_ns, entries) = held_entries(&report);
+    assert!(entries.is_empty(), "{entries:?}");
+    let ledger = report.conditions[0].incidents[0].ledger.iter().flatten();
+    let network_ns: i64 = ledger.filter(|e| e.cause == CauseWord::Network).map(|e| e.ns_low).sum();
+    assert!(network_ns * 100 > excess_ns * 95, "{network_ns} of {excess_ns}");
+    assert!(report.conditions[0].hold_and_release[0].perhaps_sent_again);
+    let found = report.findings.iter().find(|finding| finding.code == "hold_and_release").unwrap();
+    assert!(found.text.starts_with("Held and released together, or lost and sent again together ("), "{}", found.text);
 }
 
 #[test]
