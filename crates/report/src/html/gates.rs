@@ -2,7 +2,7 @@
 
 use crate::escape::prose;
 use crate::html::table::of_cells;
-use crate::picture::canvas::Canvas;
+use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::{gate_timeline, phase};
 use crate::tables::gates::{COLUMNS, HEADS, all, cells, not_placed, sentences};
 use tailbound_document::{GateReport, Report};
@@ -34,9 +34,9 @@ pub(crate) fn section(report: &Report) -> String {
     let of_gate = all(report).map(|(condition, gate)| {
         let has_waits = !gate.waits.is_empty();
         let table = if has_waits { of_cells(HEADS, gate.waits.iter().map(cells)) } else { String::new() };
-        let waits = phase::draw(condition, gate).map_or(String::new(), |canvas| figure(canvas, FIGURE));
-        let timeline =
-            gate_timeline::draw(condition, gate).map_or(String::new(), |canvas| figure(canvas, &about(gate)));
+        let waits = phase::draw(condition, gate, Medium::Page).map_or(String::new(), |canvas| figure(canvas, FIGURE));
+        let timeline = gate_timeline::draw(condition, gate, Medium::Page);
+        let timeline = timeline.map_or(String::new(), |canvas| figure(canvas, &about(gate)));
         format!("<p class=\"lead\">{}</p>\n{waits}{timeline}{table}", prose(&sentences(condition, gate)))
     });
     format!(

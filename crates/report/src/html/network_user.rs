@@ -1,6 +1,6 @@
 //! The section of the HTML page with the times of messages to the kernel and to the thread in one histogram.
 
-use crate::picture::canvas::Canvas;
+use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::network_user::{draw, has_early, has_ranges, is_there as any};
 use tailbound_document::Report;
 
@@ -35,6 +35,6 @@ pub(crate) fn section(report: &Report) -> String {
     format!(
         "<section id=\"network-user\"><h2>Network and user</h2>\n<p class=\"lead\">{FIGURE}{ranges}{early}{KEYS}</p>\n\
          <figure><div class=\"picture\">{}</div></figure></section>\n",
-        draw(report).into_iter().map(Canvas::embed).collect::<String>()
+        draw(report, Medium::Page).into_iter().map(Canvas::embed).collect::<String>()
     )
 }

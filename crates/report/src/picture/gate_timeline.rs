@@ -39,7 +39,7 @@ struct View<'r> {
 }
 
 /// Draws the timeline of a gate; `None` if its classes are not known.
-pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport) -> Option<Canvas> {
+pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport, medium: Medium) -> Option<Canvas> {
     if gate.classes.is_empty() || gate.cycle_ns <= 0 {
         return None;
     }
@@ -54,7 +54,7 @@ pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport) -> Option<Can
         lanes,
     };
     let label = format!("Gates of the classes at the {} end over the cycle, {}", gate.end, condition.name);
-    let mut canvas = Canvas::new(Medium::Page, bottom + 46.0, label).of(condition.id);
+    let mut canvas = Canvas::new(medium, bottom + 46.0, label).of(condition.id);
     view.axes(&mut canvas);
     for (number, class) in gate.classes.iter().enumerate() {
         let is_own = class.name == gate.class;

@@ -38,7 +38,7 @@ use canvas::{Canvas, Hold, Medium};
 #[cfg(feature = "png")]
 pub use png::{PngError, render_png};
 use series::Chart;
-use tailbound_document::Report;
+use tailbound_document::{ConditionReport, GateReport, Report};
 use tailbound_model::{Metric, Problem};
 
 /// The charts of a report that can be drawn as SVG.
@@ -64,11 +64,17 @@ pub enum Figure {
     Flow,
     /// Chart of the overhead of each level relative to the study's baseline.
     Overhead,
+    /// Chart of the ways of messages through a gate over its cycle, with the predicted wait.
+    GateWaits,
+    /// Chart of the gates of the classes over their cycle, with the messages that waited longest.
+    GateTimeline,
+    /// Chart of the times of messages to the kernel and to the thread that receives them.
+    NetworkUser,
 }
 
 impl Figure {
     /// All charts with their names, in the order of the HTML page.
-    pub const ALL: [(Figure, &str); 10] = [
+    pub const ALL: [(Figure, &str); 13] = [
         (Figure::Flow, "flow"),
         (Figure::Overhead, "overhead"),
         (Figure::Latency, "latency"),
@@ -79,6 +85,9 @@ impl Figure {
         (Figure::Time, "time"),
         (Figure::Legs, "legs"),
         (Figure::Loop, "loop"),
+        (Figure::GateWaits, "gate-waits"),
+        (Figure::GateTimeline, "gate-timeline"),
+        (Figure::NetworkUser, "network-user"),
     ];
 }
 
@@ -122,9 +131,35 @@ fn draw(report: &Report, figure: Figure) -> Result<String, Problem> {
                 with the baseline";
             ((title, overhead::draw(report, Medium::Still)), none)
         }
+        Figure::GateWaits | Figure::GateTimeline => {
+            (of_gate(report, figure), "the record has no messages of known gates")
+        }
+        Figure::NetworkUser => {
+            let title = "Times of messages to the kernel (network) and to the thread that receives them (user)";
+            let none = "the record has no receive stamps of the kernel";
+            ((title.into(), network_user::draw(report, Medium::Still)), none)
+        }
         _ => (of_round_trips(report, figure, none)?, none),
     };
     if drawn.is_empty() { Err(no_chart(none)) } else { Ok(still::still(report, &title, drawn)) }
+}
+
+/// The figure of the gate with the longest way of a message.
+fn of_gate(report: &Report, figure: Figure) -> Drawn {
+    let draw = |(condition, gate): (&ConditionReport, &GateReport)| {
+        let longest_ns = gate.phases.iter().map(|phase| phase.way_max_ns).max();
+        let (what, drawn) = match figure {
+            Figure::GateTimeline => {
+                let what = "Gates, and the messages that waited longest";
+                (what, gate_timeline::draw(condition, gate, Medium::Still))
+            }
+            _ => ("Measured ways (dots) and predicted wait", phase::draw(condition, gate, Medium::Still)),
+        };
+        let title = format!("{what}: {}, {}", gate.end, condition.name);
+        drawn.map(|drawn| (longest_ns, (title, vec![drawn])))
+    };
+    let all = crate::tables::gates::all(report).filter_map(draw);
+    all.max_by_key(|(longest_ns, _)| *longest_ns).map(|(_, drawn)| drawn).unwrap_or_default()
 }
 
 fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, Problem> {
@@ -170,8 +205,13 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
             let condition = all.first().ok_or_else(|| no_chart(none))?;
             (format!("The sender's loop: {}", condition.name), sender_loop::draw(chart, condition))
         }
-        // Flows and overheads are no round trips; their figures are drawn before.
-        Figure::Latency | Figure::Flow | Figure::Overhead => {
+        // The figures of the others are drawn before: they have no round trips.
+        Figure::Latency
+        | Figure::Flow
+        | Figure::Overhead
+        | Figure::GateWaits
+        | Figure::GateTimeline
+        | Figure::NetworkUser => {
             ("Round trip: median with its 95 % interval, p99 thin, maximum as a triangle".into(), latency::draw(chart))
         }
     })

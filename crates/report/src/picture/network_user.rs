@@ -57,8 +57,8 @@ pub(crate) fn has_early(report: &Report) -> bool {
 }
 
 /// One drawing for each condition and direction with receive stamps of the kernel.
-pub(crate) fn draw(report: &Report) -> Vec<Canvas> {
-    let chart = Chart::new(report, Medium::Page, Metric::RoundTrip, &report.view.x);
+pub(crate) fn draw(report: &Report, medium: Medium) -> Vec<Canvas> {
+    let chart = Chart::new(report, medium, Metric::RoundTrip, &report.view.x);
     let of = |condition| [true, false].map(|is_out| Row { condition, is_out, series: series(condition, is_out) });
     let rows: Vec<Row> = chart.measured.iter().flat_map(|c| of(c)).filter(|row| !row.series.is_empty()).collect();
     let all = || rows.iter().flat_map(|row| &row.series).flat_map(|s| [s.buckets, s.longest.unwrap_or(&[])]);

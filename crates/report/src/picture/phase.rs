@@ -16,13 +16,13 @@ const MEASURED: usize = 0;
 const PREDICTED: usize = 1;
 
 /// Draws the figure of a gate; `None` if no message passed it.
-pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport) -> Option<Canvas> {
+pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport, medium: Medium) -> Option<Canvas> {
     let worst_ns = gate.phases.iter().map(|phase| phase.way_max_ns).max()?;
     let most_ns = worst_ns.max(gate.worst_wait_ns.unwrap_or(0) as i64).max(1) as f64;
     let x = |ns: i64| PLOT.left + (PLOT.right - PLOT.left) * ns as f64 / gate.cycle_ns.max(1) as f64;
     let y = |ns: f64| PLOT.bottom - (PLOT.bottom - PLOT.top) * ns / most_ns;
     let label = format!("Ways of messages over the cycle of the gate at the {} end, {}", gate.end, condition.name);
-    let mut canvas = Canvas::new(Medium::Page, HEIGHT, label).of(condition.id);
+    let mut canvas = Canvas::new(medium, HEIGHT, label).of(condition.id);
     axes(&mut canvas, gate, most_ns, (&x, &y));
     canvas.open_fixed(PREDICTED, condition);
     for (from_ns, to_ns) in within_cycle(gate) {

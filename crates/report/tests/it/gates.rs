@@ -66,6 +66,24 @@ fn existing_gates_and_gates_with_launch_times_have_a_timeline() {
     assert!(section(&render_html(&assisted), "gates").contains("aria-label=\"Gates of the classes"));
 }
 
+/// Tests the figures of gates and of network and user as files: they say which condition they show, and have no style sheet.
+#[test]
+fn the_figures_of_gates_are_files_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = analyse(&write(&folder.path().join("record"))).unwrap();
+    let longest = |c: &ConditionReport| c.gates[0].phases.iter().map(|phase| phase.way_max_ns).max();
+    let worst = report.conditions.iter().max_by_key(|condition| longest(condition)).unwrap();
+    for (figure, begins, drawn) in [
+        (Figure::GateWaits, "Measured ways (dots) and predicted wait: ping, ", "<circle"),
+        (Figure::GateTimeline, "Gates, and the messages that waited longest: ping, ", ">bulk</text>"),
+        (Figure::NetworkUser, "Times of messages to the kernel (network)", ">network</text>"),
+    ] {
+        let svg = render_svg(&report, figure).unwrap();
+        assert!(svg.contains(&format!(">{begins}")) && svg.contains(drawn) && !svg.contains("class="), "{svg}");
+        assert!(figure == Figure::NetworkUser || svg.contains(&format!("{begins}{}", worst.name)), "{}", worst.name);
+    }
+}
+
 /// The section of a page with this id.
 fn section<'p>(page: &'p str, id: &str) -> &'p str {
     let begin = format!("<section id=\"{id}\">");

@@ -49,6 +49,12 @@ pub enum Picture {
     Flow,
     /// Overhead of each level in %, compared with the level that the study names as `report.against`
     Overhead,
+    /// Ways of messages through a gate over its cycle, and the predicted wait, for the gate with the longest way
+    GateWaits,
+    /// Gates of the classes over their cycle, and the messages that waited longest, for the gate with the longest way
+    GateTimeline,
+    /// Times of messages to the kernel and to the thread that receives them
+    NetworkUser,
 }
 
 #[derive(Debug, Args)]

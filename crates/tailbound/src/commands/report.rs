@@ -83,6 +83,9 @@ fn picture(report: &tailbound_report::Report, picture: Option<Picture>) -> Resul
         Picture::Loop => Figure::Loop,
         Picture::Flow => Figure::Flow,
         Picture::Overhead => Figure::Overhead,
+        Picture::GateWaits => Figure::GateWaits,
+        Picture::GateTimeline => Figure::GateTimeline,
+        Picture::NetworkUser => Figure::NetworkUser,
     };
     tailbound_report::render_svg(report, figure).map_err(|e| Failure::of(ExitCode::BadInput, e))
 }
