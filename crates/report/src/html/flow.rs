@@ -47,8 +47,9 @@ pub(crate) fn section(report: &Report) -> String {
         let rows: Vec<String> = report.conditions.iter().map(row).collect();
         html.push_str(&format!("<p class=\"note\">{}</p>\n{}", escape(title), table(&heads, &rows)));
     }
-    let notes: String =
-        crate::tables::writer::notes(report).iter().map(|n| format!("<li>{}</li>\n", escape(n))).collect();
+    let recorded = crate::tables::causes::recordings_of_flows(report);
+    let notes = crate::tables::writer::notes(report).into_iter().chain(recorded);
+    let notes: String = notes.map(|note| format!("<li>{}</li>\n", escape(&note))).collect();
     if !notes.is_empty() {
         html.push_str(&format!("<ul class=\"note\">\n{notes}</ul>\n"));
     }
@@ -60,4 +61,27 @@ pub(crate) fn section(report: &Report) -> String {
         ));
     }
     html + "</section>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Tests that the section says how events were recorded while a flow ran, and how many records the kernel dropped.
+    #[test]
+    fn the_recording_of_a_flow_is_in_its_section() {
+        let mut report: Report = serde_json::from_str(include_str!("../../fixtures/report-d26457f.json")).unwrap();
+        let counts = json!({
+            "subscribers": 1, "pack": 1, "sent": 7, "lost": 0, "out_of_order": 0, "duplicates": 0, "trials": []
+        });
+        report.conditions[0].flow = Some(serde_json::from_value(counts).unwrap());
+        let recording = json!({
+            "ends": ["ping"], "level": "machine", "by": "bpf", "trials": 1, "records": 1_234, "records_dropped": 56
+        });
+        report.conditions[0].recordings = vec![serde_json::from_value(recording).unwrap()];
+        let html = section(&report).replace('\u{202f}', " ");
+        let sentence = html.lines().find(|line| line.contains("1,234")).unwrap_or_else(|| panic!("{html}"));
+        assert!(sentence.starts_with("<li>") && sentence.contains("56"), "{sentence}");
+    }
 }
