@@ -2,11 +2,14 @@
 //! prove.
 //!
 //! Input: the histories of both clocks during a trial, and the bounds that the messages prove. Output: narrower bounds, or the finding
-//! that a claim is wrong. If two ptp4l report offsets of at most the bound of the study from one PTP grandmaster, CLOCK_REALTIME of both
-//! hosts differs by at most the sum of both bounds, provided that their messages take equally long in both directions. The offset
-//! that chrony reports is not the error of the clock, so that chrony claims nothing.
+//! that a claim is wrong. Each service claims a range for the error of CLOCK_REALTIME of its host (`one_clock`). If both count the error
+//! from one clock, both ranges give a range for the difference between the clocks, provided that the messages of the services take
+//! equally long in both directions (ptp4l), or that the chain of servers is as good as chrony states.
 
-use crate::clock_windows;
+mod hardware;
+mod one_clock;
+
+use one_clock::Reference;
 use tailbound_model::{ClockHistory, ClockOffset, Nanos, Severity, Warning};
 use tailbound_record::{Record, TrialRecord};
 use tailbound_stats::{ClockBounds, SteadyParts};
@@ -18,8 +21,10 @@ pub(crate) struct Claim {
     hosts: [String; 2],
     /// The service of the ping's host, in words.
     service: String,
-    /// Largest difference between CLOCK_REALTIME of both hosts, ns.
-    within_ns: i64,
+    /// The clock from which both services count errors.
+    from: Reference,
+    /// CLOCK_REALTIME of the pong minus CLOCK_REALTIME of the ping, as claimed, ns: smallest and largest possible value.
+    difference_ns: [i64; 2],
     /// Pong minus ping of (CLOCK_REALTIME minus CLOCK_MONOTONIC), ns: smallest and largest possible value.
     realtime_ns: [i64; 2],
 }
@@ -38,7 +43,7 @@ pub(crate) struct Judged {
 
 impl Claim {
     /// The claim about a trial whose ends have different clocks. `None` if not both clocks have a history, if one was not in step all
-    /// the time or was set, if they have different grandmasters, or if a service is not ptp4l for CLOCK_REALTIME.
+    /// the time or was set, or if the services do not count errors of CLOCK_REALTIME from one clock.
     pub fn of(record: &Record, trial: &TrialRecord, ends: [&str; 2]) -> Option<Claim> {
         record.manifest.plan.clock.as_ref()?;
         let histories: Vec<ClockHistory> = record.clocks(trial.id).into_iter().filter_map(Result::ok).collect();
@@ -49,40 +54,31 @@ impl Claim {
         Claim::between([of_end(ends[0])?, of_end(ends[1])?])
     }
 
-    fn between(both: [&ClockHistory; 2]) -> Option<Claim> {
-        let is_usable = |history: &ClockHistory| {
-            // With a hardware clock, the offset of ptp4l is the offset of this clock.
-            let is_system = history.readings.iter().all(|clock| !clock.clock.starts_with('/'));
-            let has_master = history.masters.len() == 1 && !history.masters[0].master.grandmaster.is_empty();
-            let is_ptp = history.service.starts_with("ptp4l");
-            is_ptp && is_system && has_master && !history.offsets.is_empty() && clock_windows::of(history).is_empty()
-        };
-        let [a, b] = both;
-        let same_master =
-            a.masters.first().map(|m| &m.master.grandmaster) == b.masters.first().map(|m| &m.master.grandmaster);
-        if !both.into_iter().all(is_usable) || !same_master {
-            return None;
-        }
+    fn between([a, b]: [&ClockHistory; 2]) -> Option<Claim> {
+        let (error_a, error_b) = (one_clock::of(a)?, one_clock::of(b)?);
         let ([from_a, real_a], [from_b, real_b]) = (a.realtime?, b.realtime?);
         let was_set = |from: ClockOffset, to: ClockOffset| {
             (to.offset_ns - from.offset_ns).abs() > (from.width_ns + to.width_ns) / 2 + 1
         };
-        if was_set(from_a, real_a) || was_set(from_b, real_b) {
+        if error_a.from != error_b.from || was_set(from_a, real_a) || was_set(from_b, real_b) {
             return None;
         }
         let error_ns = (real_a.width_ns + real_b.width_ns) / 2 + 1;
-        let difference_ns = real_b.offset_ns - real_a.offset_ns;
+        let real_ns = real_b.offset_ns - real_a.offset_ns;
+        let ([least_a, most_a], [least_b, most_b]) = (error_a.range_ns, error_b.range_ns);
         Some(Claim {
-            hosts: both.map(|history| history.host.clone()),
+            hosts: [a.host.clone(), b.host.clone()],
             service: a.service.clone(),
-            within_ns: a.within.0 + b.within.0,
-            realtime_ns: [difference_ns - error_ns, difference_ns + error_ns],
+            from: error_a.from,
+            difference_ns: [least_b.saturating_sub(most_a), most_b.saturating_sub(least_a)],
+            realtime_ns: [real_ns - error_ns, real_ns + error_ns],
         })
     }
 
     /// CLOCK_MONOTONIC of the pong minus CLOCK_MONOTONIC of the ping, as claimed, ns.
     fn offset_ns(&self) -> [i64; 2] {
-        [-self.within_ns - self.realtime_ns[1], self.within_ns - self.realtime_ns[0]]
+        let ([least, most], [real_least, real_most]) = (self.difference_ns, self.realtime_ns);
+        [least.saturating_sub(real_most), most.saturating_sub(real_least)]
     }
 
     /// The claim beside what the messages prove; `None` if one of the clocks changed during the trial.
@@ -98,6 +94,20 @@ impl Claim {
             claim: self,
         })
     }
+
+    /// What both services claim, in words.
+    fn in_words(&self) -> String {
+        let Claim { hosts: [a, b], service, from, difference_ns: [least, most], .. } = self;
+        let by = match least.checked_neg() == Some(*most) {
+            true => format!("CLOCK_REALTIME of both hosts would differ by at most {}", Nanos(*most)),
+            false => format!(
+                "CLOCK_REALTIME of {b} would be ahead of the clock of {a} by {} to {}",
+                Nanos(*least),
+                Nanos(*most)
+            ),
+        };
+        format!("the time services of {a} and {b} ({service}) report {} by which {by}", from.in_words())
+    }
 }
 
 impl Judged {
@@ -108,12 +118,8 @@ impl Judged {
 
     /// What a report says of the claim; `None` if it changes nothing.
     pub fn warning(&self) -> Option<Warning> {
-        let Claim { hosts: [a, b], service, within_ns, .. } = &self.claim;
-        let within = Nanos(*within_ns);
-        let claims = format!(
-            "the time services of {a} and {b} ({service}) report offsets from one grandmaster by which CLOCK_REALTIME of both hosts would differ by \
-             at most {within}"
-        );
+        let Claim { hosts: [a, b], difference_ns: [least, most], .. } = &self.claim;
+        let claims = self.claim.in_words();
         let [proven_ns, with_claim_ns] = self.widths_ns;
         if self.narrowed.is_some() {
             let text = format!(
@@ -126,7 +132,7 @@ impl Judged {
         }
         let [low, high] = self.proven_ns;
         // If both ranges overlap at the begin, they differ later.
-        let wrong = match (low - within_ns).max(-high - within_ns) {
+        let wrong = match low.saturating_sub(*most).max(least.saturating_sub(high)) {
             by if by > 0 => format!("by {} or more", Nanos(by)),
             _ => "at the end of the trial".to_owned(),
         };
@@ -142,17 +148,17 @@ impl Judged {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use tailbound_model::{ClockMaster, ClockOffsetFromMaster, ClockReadings, MasterChange};
+    use tailbound_model::{ClockMaster, ClockOffsetFromMaster, ClockReadings, MasterChange, RootError};
     use tailbound_stats::{ClockMessage, SteadySearch};
 
-    const S: i64 = 1_000_000_000;
+    pub const S: i64 = 1_000_000_000;
     /// CLOCK_MONOTONIC of the pong minus CLOCK_MONOTONIC of the ping, ns.
-    const AHEAD_NS: i64 = 1_000 * S;
+    pub const AHEAD_NS: i64 = 1_000 * S;
 
     /// The history of a clock whose host booted `booted_ns` after the begin of CLOCK_REALTIME.
-    fn history(host: &str, booted_ns: i64, within_ns: i64) -> ClockHistory {
+    pub fn history(host: &str, booted_ns: i64, within_ns: i64) -> ClockHistory {
         let at = |n: i64| ClockOffsetFromMaster { at_ns: n * S, offset_ns: 10, path_delay_ns: None };
         let master = ClockMaster { grandmaster: "a.b.c".into(), ..ClockMaster::default() };
         ClockHistory {
@@ -168,7 +174,7 @@ mod tests {
     }
 
     /// What messages prove that need 30 us there and 20 us back.
-    fn proven() -> SteadyParts {
+    pub fn proven() -> SteadyParts {
         let mut search = SteadySearch::default();
         for n in 0..2_000 {
             let sent_a_ns = n * 5_000_000;
@@ -242,10 +248,117 @@ mod tests {
         let mut card = there();
         card.readings = vec![ClockReadings { clock: "/dev/ptp0".into(), ..ClockReadings::default() }];
         assert!(!is_claim(card), "the offset may be the offset of a network card");
-        assert!(!is_claim(ClockHistory { service: "chrony".into(), ..there() }), "its offset is not the error");
+        assert!(!is_claim(ClockHistory { service: "chrony".into(), ..there() }), "another service");
         let mut set = there();
         set.realtime.as_mut().unwrap()[1].offset_ns += 500;
         assert!(!is_claim(set), "the clock was set by less than the bound");
         assert!(!is_claim(ClockHistory { realtime: None, ..there() }), "an older record");
+    }
+
+    /// The history of a clock by chrony, which states a root delay of 4 us and a root dispersion of 3 us, and an offset that rises from
+    /// 500 ns by 100 ns per second.
+    fn by_chrony(host: &str, booted_ns: i64) -> ClockHistory {
+        let mut history = ClockHistory { service: "chrony".into(), ..history(host, booted_ns, 1_000_000) };
+        history.masters[0].master.grandmaster = "192.0.2.1".into();
+        for offset in &mut history.offsets {
+            offset.offset_ns = 500 + offset.at_ns / S * 100;
+        }
+        let root = |offset: &ClockOffsetFromMaster| RootError {
+            at_ns: offset.at_ns,
+            delay_ns: 4_000,
+            dispersion_ns: 3_000,
+            rate_error_ppb: 500,
+        };
+        history.root_errors = history.offsets.iter().map(root).collect();
+        history
+    }
+
+    /// A claim of chrony, if CLOCK_REALTIME of the pong is wrong by this time.
+    fn judged_by_chrony(wrong_ns: i64) -> Judged {
+        let both = [by_chrony("here", 5_000 * S), by_chrony("there", 5_000 * S - AHEAD_NS + wrong_ns)];
+        Claim::between([&both[0], &both[1]]).unwrap().judged(&proven()).unwrap()
+    }
+
+    #[test]
+    fn chrony_claims_its_offset_root_dispersion_and_half_of_the_root_delay() {
+        let claim = Claim::between([&by_chrony("here", 0), &by_chrony("there", 0)]).unwrap();
+        // 3 us and half of 4 us, 2 ns of rounding, and 1,500 ppb for 2 s: 8,003 ns beside offsets of 500 to 1,400 ns.
+        let range_ns = [500 - 8_003, 1_400 + 8_003];
+        assert_eq!(claim.difference_ns, [range_ns[0] - range_ns[1], range_ns[1] - range_ns[0]]);
+        let text = claim.in_words();
+        let says = "(chrony) report offsets, root delays and root dispersions of one server by which CLOCK_REALTIME of both hosts would \
+                    differ by at most 16.906 us";
+        assert!(text.ends_with(says), "{text}");
+    }
+
+    /// Test: the claim lies inside the range of 50 us that the messages prove.
+    #[test]
+    fn a_true_claim_of_chrony_narrows_the_bounds_and_holds_the_truth() {
+        for wrong_ns in [-2_500, 0, 2_500] {
+            let judged = judged_by_chrony(wrong_ns);
+            let [low, high] = judged.narrowed().unwrap().whole().unwrap().offset_ns(3 * S);
+            assert!(low <= AHEAD_NS && AHEAD_NS <= high, "{low} to {high}");
+            assert!((33_000..35_000).contains(&(high - low)), "{}", high - low);
+            assert_eq!(judged.warning().unwrap().problem.code, "clock_claim");
+        }
+    }
+
+    /// Test: the claim reaches beyond the range that the messages prove; what remains lies in both, and holds the truth.
+    #[test]
+    fn a_claim_of_chrony_that_overlaps_the_proven_range_is_cut_off_by_it() {
+        // The messages prove -20 to 30 us around the truth.
+        for wrong_ns in [-16_000, 16_000] {
+            let judged = judged_by_chrony(wrong_ns);
+            let [proven_low, proven_high] = proven().whole().unwrap().offset_ns(3 * S);
+            let [low, high] = judged.narrowed().unwrap().whole().unwrap().offset_ns(3 * S);
+            assert!(proven_low <= low && low <= AHEAD_NS && AHEAD_NS <= high && high <= proven_high, "{low} to {high}");
+            assert!(low - proven_low <= 2 || proven_high - high <= 2, "{low} to {high}");
+            assert!(high - low < proven_high - proven_low, "{low} to {high}");
+        }
+    }
+
+    #[test]
+    fn a_claim_of_chrony_that_messages_contradict_is_a_finding() {
+        for wrong_ns in [-60_000, 60_000] {
+            let judged = judged_by_chrony(wrong_ns);
+            assert!(judged.narrowed().is_none());
+            let found = judged.warning().unwrap();
+            assert_eq!((found.severity, found.problem.code.as_ref()), (Severity::Warning, "clock_claim_wrong"));
+            assert!(found.problem.what.contains("root dispersions of one server"), "{}", found.problem.what);
+        }
+        // The offset that chrony of one host reports is part of its claim: this host would be behind by 60 us.
+        let (here, mut there) = (by_chrony("here", 5_000 * S), by_chrony("there", 5_000 * S - AHEAD_NS));
+        there.offsets.iter_mut().for_each(|offset| offset.offset_ns -= 60_000);
+        let judged = Claim::between([&here, &there]).unwrap().judged(&proven()).unwrap();
+        let text = judged.warning().unwrap().problem.what;
+        assert!(
+            text.contains(
+                "by which CLOCK_REALTIME of there would be ahead of the clock of here by -76.906 us to -43.094 us"
+            ),
+            "{text}"
+        );
+        assert!(judged.narrowed().is_none() && text.contains("at least one of them is wrong by "), "{text}");
+    }
+
+    #[test]
+    fn chrony_without_stated_errors_or_without_one_server_claims_nothing() {
+        let good = by_chrony("here", 0);
+        let is_claim = |other: ClockHistory| Claim::between([&good, &other]).is_some();
+        let there = || by_chrony("there", 0);
+        assert!(is_claim(there()));
+        assert!(!is_claim(ClockHistory { root_errors: Vec::new(), ..there() }), "an older record");
+        let mut fewer = there();
+        fewer.root_errors.remove(4);
+        assert!(!is_claim(fewer), "an offset without an error");
+        let with_server = |name: &str| {
+            let mut history = there();
+            history.masters[0].master.grandmaster = name.into();
+            history
+        };
+        assert!(!is_claim(with_server("192.0.2.2")), "another server");
+        assert!(Claim::between([&with_server("local"), &with_server("local")]).is_none(), "two clocks of their own");
+        let mut card = there();
+        card.readings = vec![ClockReadings { clock: "/dev/ptp0".into(), ..ClockReadings::default() }];
+        assert!(is_claim(card), "the offset of chrony is the offset of CLOCK_REALTIME");
     }
 }

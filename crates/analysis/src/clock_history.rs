@@ -101,6 +101,7 @@ fn report(
         to_ns,
         offsets: offsets.len() as u64,
         offset_ns: middle(&sorted).map(|median| [sorted[0], median, sorted[sorted.len() - 1]]),
+        stated_error_ns: stated_error_ns(history),
         path_delay_ns: middle(&delays),
         grandmaster: master.grandmaster,
         steps_removed: master.steps_removed,
@@ -112,6 +113,12 @@ fn report(
         messages: counted.map(Counted::figures),
         readings: history.readings.iter().map(readings).collect(),
     })
+}
+
+/// Largest error of the clock that chrony states; `None` if it states none. The last offset before the history counts, too.
+fn stated_error_ns(of: &ClockHistory) -> Option<i64> {
+    let both = of.offsets.iter().zip(&of.root_errors);
+    both.map(|(offset, root)| offset.offset_ns.saturating_abs().saturating_add(root.most_ns())).max()
 }
 
 /// The lower median of sorted values.

@@ -31,6 +31,10 @@ pub struct ClockHistoryReport {
     /// Smallest, median and largest offset, clock minus master, ns; absent without an offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_ns: Option<[i64; 3]>,
+    /// Largest error of the clock that chrony states, ns: distance of the offset from 0, root dispersion and half of the root delay
+    /// together; absent for ptp4l, which states no error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_error_ns: Option<i64>,
     /// Median of the path delay to the master, ns; absent if it was not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_delay_ns: Option<i64>,

@@ -21,6 +21,8 @@ pub struct ChronyTracking {
     pub root_delay_ns: i64,
     /// Largest error that the reference itself may have, ns.
     pub root_dispersion_ns: i64,
+    /// Largest error of the rate of the clock, ppb: skew and residual frequency.
+    pub rate_error_ppb: i64,
     /// Whether the clock is in step: `Normal`, `Insert second`, `Delete second`, or `Not synchronised`.
     pub leap: String,
 }
@@ -76,10 +78,16 @@ fn parsed(text: &str) -> Result<ChronyTracking, TimeServiceError> {
             offset_ns: -seconds(4)?,
             root_delay_ns: seconds(10)?,
             root_dispersion_ns: seconds(11)?,
+            rate_error_ppb: ppb(fields.get(8)?)? + ppb(fields.get(9)?)?,
             leap: (*fields.get(13)?).to_owned(),
         })
     };
     found().ok_or_else(|| TimeServiceError::NoChrony(text.trim().to_owned()))
+}
+
+/// A number of ppm without its sign, in ppb, rounded up.
+fn ppb(ppm: &str) -> Option<i64> {
+    ppm.parse::<f64>().ok().filter(|ppm| ppm.abs() < 1e9).map(|ppm| (ppm.abs() * 1e3).ceil() as i64)
 }
 
 fn nanoseconds(s: f64) -> i64 {
@@ -96,6 +104,7 @@ mod tests {
         let read = parsed(line).unwrap();
         assert_eq!(read.offset_ns, 12_345, "a clock that is slow by a negative time is fast");
         assert_eq!((read.root_delay_ns, read.root_dispersion_ns, read.stratum), (1_250_000, 300_000, 3));
+        assert_eq!(read.rate_error_ppb, 21, "a residual frequency of 0.001 ppm and a skew of 0.02 ppm");
         assert_eq!(
             (read.leap.as_str(), read.reference.as_str(), read.is_synchronised()),
             ("Normal", "10.0.0.10", true)

@@ -1,5 +1,5 @@
 //! Management messages of PTP (IEEE 1588-2019, clause 15 and annex D) as `ptp4l` exchanges them over its socket, and the messages
-//! that linuxptp adds (`tlv.h` of linuxptp: TIME_STATUS_NP, SUBSCRIBE_EVENTS_NP).
+//! that linuxptp adds (`tlv.h` of linuxptp: TIME_STATUS_NP, SUBSCRIBE_EVENTS_NP, PORT_PROPERTIES_NP, PORT_HWCLOCK_NP).
 //!
 //! All numbers are big-endian. Lengths in a message are never trusted: what lies beyond the message is [`NotAMessage`].
 
@@ -37,6 +37,10 @@ pub enum DataSet {
     Port = 0x2004,
     /// Offset and time of the last synchronisation (linuxptp).
     TimeStatus = 0xC000,
+    /// Network interface of a port, and who makes its time stamps (linuxptp; refused on the socket for readers).
+    PortProperties = 0xC004,
+    /// Hardware clock of a port (linuxptp 4.0 and later).
+    PortHardwareClock = 0xC009,
 }
 
 /// Offset and time of the last synchronisation.
@@ -63,6 +67,22 @@ pub enum PtpAnswer {
         state: PortState,
         /// Base-2 logarithm of the time between two Sync messages, s.
         log_sync_interval: i8,
+    },
+    /// Time stamps of a port.
+    PortProperties {
+        /// Number of the port, from 1.
+        port: u16,
+        /// True if the time stamps come from a hardware clock; false if the kernel makes them.
+        is_hardware: bool,
+        /// Network interface of the port.
+        interface: String,
+    },
+    /// Hardware clock of a port.
+    PortHardwareClock {
+        /// Number of the port, from 1.
+        port: u16,
+        /// Number of the clock (N of /dev/ptpN); `None` if the port has none.
+        index: Option<u32>,
     },
     /// Distance to the master.
     Current {
@@ -200,6 +220,21 @@ fn body(id: u16, data: &[u8]) -> Result<PtpAnswer, NotAMessage> {
             let utc_offset_s = i16::from_be_bytes(at(data, 0)?);
             PtpAnswer::TimeProperties { utc_offset_s: is_valid.then_some(utc_offset_s), is_tai: flags & 1 << 3 != 0 }
         }
+        id if id == DataSet::PortProperties as u16 => {
+            // Port identity, state, kind of the time stamps (0: software; all others: hardware), and the length of the name.
+            let [_, stamps, length] = at(data, 10)?;
+            let name = data.get(13..13 + usize::from(length)).ok_or(NotAMessage)?;
+            PtpAnswer::PortProperties {
+                port: u16::from_be_bytes(at(data, 8)?),
+                is_hardware: stamps != 0,
+                interface: String::from_utf8_lossy(name).into_owned(),
+            }
+        }
+        id if id == DataSet::PortHardwareClock as u16 => {
+            let index = i32::from_be_bytes(at(data, 10)?);
+            at::<16>(data, 0)?;
+            PtpAnswer::PortHardwareClock { port: u16::from_be_bytes(at(data, 8)?), index: u32::try_from(index).ok() }
+        }
         SUBSCRIBE => PtpAnswer::Subscribed,
         _ => return Err(NotAMessage),
     })
@@ -245,7 +280,7 @@ mod tests {
 
     #[test]
     fn answers_are_read_by_the_layout_of_the_standard() {
-        let of = |id, data| parse(&answer("02", "0001", id, data)).unwrap();
+        let of = |id: &str, data: &str| parse(&answer("02", "0001", id, data)).unwrap();
         // Offset -2 ns, ingress 1,000,000,001 ns, two rates, time base, phase change, a master.
         let status = "fffffffffffffffe 000000003b9aca01 00000005 00000006 0007 0000 0000000000000000 0000 00000001 0011223344556677";
         let expected = TimeStatus { offset_ns: -2, ingress_ns: 1_000_000_001, has_master: true };
@@ -262,6 +297,15 @@ mod tests {
         assert_eq!(of("2003", "0025 0c a0"), PtpAnswer::TimeProperties { utc_offset_s: Some(37), is_tai: true });
         assert_eq!(of("2003", "0025 00 a0"), PtpAnswer::TimeProperties { utc_offset_s: None, is_tai: false });
         assert_eq!(of("c003", &format!("0e10{}", "03".repeat(64))), PtpAnswer::Subscribed);
+        // Port 2, SLAVE, software or hardware, four bytes of a name, and a padding byte that linuxptp adds.
+        for (stamps, is_hardware) in [("00", false), ("01", true), ("03", true)] {
+            let properties = of("c004", &format!("0a1b2cfffe3d4e5f 0002 09 {stamps} 04 65746831 00"));
+            assert_eq!(properties, PtpAnswer::PortProperties { port: 2, is_hardware, interface: "eth1".into() });
+        }
+        for (number, index) in [("00000003", Some(3)), ("ffffffff", None)] {
+            let clock = of("c009", &format!("0a1b2cfffe3d4e5f 0002 {number} 00 00"));
+            assert_eq!(clock, PtpAnswer::PortHardwareClock { port: 2, index });
+        }
         let refused = parse(&answer("02", "0002", "0006", "c003 00000000")).unwrap();
         assert_eq!(refused, PtpAnswer::Refused { id: 0xC003, error: 6 });
     }
@@ -302,6 +346,8 @@ mod tests {
             ("2001", "01".repeat(18)),
             ("2002", "02".repeat(32)),
             ("2003", "03".repeat(4)),
+            ("c004", "04".repeat(17)),
+            ("c009", "00".repeat(16)),
         ];
         for (id, data) in whole {
             let whole = answer("02", "0001", id, &data);

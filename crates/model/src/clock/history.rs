@@ -28,8 +28,15 @@ pub struct ClockHistory {
     /// Number of values beyond [`MOST_OFFSETS`], which were not kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offsets_not_kept: u64,
+    /// What chrony states of the error of its reference, for each of its offsets; empty for ptp4l and in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub root_errors: Vec<RootError>,
     /// State of each port of the service at the begin, and each change of a state.
     pub ports: Vec<PortChange>,
+    /// From which clock each port of ptp4l takes its time stamps, and each change; empty for chrony, for a socket for readers, and in
+    /// older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub port_clocks: Vec<PortClock>,
     /// The master at the begin, and each change.
     pub masters: Vec<MasterChange>,
     /// Time spans in which the service did not answer.
@@ -69,6 +76,42 @@ impl From<ClockOffsetFromMaster> for (i64, i64, Option<i64>) {
     }
 }
 
+/// What chrony states of the error of its reference (RFC 5905). In JSON: `[at_ns, delay_ns, dispersion_ns, rate_error_ppb]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[i64; 4]", into = "[i64; 4]")]
+pub struct RootError {
+    /// When the value was received: the time of the offset that was reported with it.
+    pub at_ns: i64,
+    /// Root delay: time there and back to the clock at the head of the chain, ns.
+    pub delay_ns: i64,
+    /// Root dispersion: error that all clocks of the chain have gathered, ns.
+    pub dispersion_ns: i64,
+    /// Largest error of the rate of the clock: skew and residual frequency, ppb.
+    pub rate_error_ppb: i64,
+}
+
+impl RootError {
+    /// Largest error of the time that chrony estimates, ns: root dispersion and half of the root delay (chronyc(1), RFC 5905). The
+    /// error of the clock is at most this error and the offset of the clock.
+    pub fn most_ns(&self) -> i64 {
+        let stated_ns = self.dispersion_ns.saturating_add(self.delay_ns.saturating_add(1) / 2);
+        // chrony sends both numbers with 25 significant bits, and chronyc prints whole ns.
+        stated_ns.saturating_add(2 + stated_ns / (1 << 24))
+    }
+}
+
+impl From<[i64; 4]> for RootError {
+    fn from([at_ns, delay_ns, dispersion_ns, rate_error_ppb]: [i64; 4]) -> Self {
+        RootError { at_ns, delay_ns, dispersion_ns, rate_error_ppb }
+    }
+}
+
+impl From<RootError> for [i64; 4] {
+    fn from(root: RootError) -> Self {
+        [root.at_ns, root.delay_ns, root.dispersion_ns, root.rate_error_ppb]
+    }
+}
+
 /// State of a port of the time service from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortChange {
@@ -78,6 +121,20 @@ pub struct PortChange {
     pub port: u16,
     /// State of the port from then on.
     pub state: PortState,
+}
+
+/// The clock from which a port of ptp4l takes its time stamps, and whose offset from the master ptp4l therefore reports.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortClock {
+    /// Number of the port, from 1.
+    pub port: u16,
+    /// Network interface of the port.
+    pub interface: String,
+    /// True if the time stamps come from a hardware clock; false if the kernel makes them by CLOCK_REALTIME.
+    pub is_hardware: bool,
+    /// Number of the hardware clock (N of /dev/ptpN), if ptp4l reports it (since linuxptp 4.0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
 }
 
 /// State of a PTP port (IEEE 1588-2019, table 20).

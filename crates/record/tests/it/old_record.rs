@@ -35,3 +35,17 @@ fn the_samples_are_read() {
     assert_eq!((slots, lost, warm_up), (65, 1, 5));
     assert!((40_000..49_001).contains(&longest), "the script's longest way is 49 us, found {longest}");
 }
+
+/// The history of a clock of format 2.0 before chrony's errors of its reference and the clocks of ports were stored.
+#[test]
+fn an_earlier_history_of_a_clock_is_read() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("clocks")).unwrap();
+    std::fs::copy(data.join("record-1.0/manifest.json"), dir.path().join("manifest.json")).unwrap();
+    std::fs::copy(data.join("clocks-2.0/0-vm.json"), dir.path().join("clocks/0-vm.json")).unwrap();
+    let histories = Record::open(dir.path()).expect("it opens").clocks(0);
+    let [Ok(history)] = &histories[..] else { panic!("{histories:?}") };
+    assert_eq!((history.offsets.len(), history.offsets[1].path_delay_ns), (3, Some(250_000)));
+    assert!(history.root_errors.is_empty() && history.port_clocks.is_empty());
+}

@@ -24,6 +24,9 @@ pub(crate) fn sentences(of: &ClockHistoryReport) -> String {
             ns(of.within_ns)
         ),
     });
+    if let Some(error_ns) = of.stated_error_ns {
+        text.push_str(&format!(" The largest error that {} states is {}.", of.service, ns(error_ns)));
+    }
     if let Some(delay_ns) = of.path_delay_ns {
         text.push_str(&format!(" Path delay {}.", ns(delay_ns)));
     }
@@ -130,6 +133,7 @@ pub(crate) mod tests {
             to_ns: 6_000_000_000,
             offsets: 80,
             offset_ns: Some([-330, 12, 230]),
+            stated_error_ns: None,
             path_delay_ns: Some(2_325),
             grandmaster: "ea6fe7.fffe.84d4a2".into(),
             steps_removed: Some(1),
@@ -183,6 +187,9 @@ pub(crate) mod tests {
             "{}",
             sentences(&other)
         );
+        let by_chrony = ClockHistoryReport { service: "chrony".into(), stated_error_ns: Some(1_234_000), ..of.clone() };
+        let says = sentences(&by_chrony);
+        assert!(says.contains(" The largest error that chrony states is 1.23"), "{says}");
         let none = ClockHistoryReport { offset_ns: None, windows: Vec::new(), ..of };
         assert!(sentences(&none).contains("no offset from its master was reported."));
         assert_eq!((rows(&none).len(), lines(&none).len()), (0, 0));

@@ -38,6 +38,12 @@ impl ClockLog {
     pub fn add(&mut self, seen: Seen) {
         match seen {
             Seen::Offset(offset) => self.add_offset(offset),
+            Seen::RootError(root) => {
+                // An offset that is not kept has no error either.
+                if self.seen.offsets.last().is_some_and(|offset| offset.at_ns == root.at_ns) {
+                    self.seen.root_errors.push(root);
+                }
+            }
             Seen::PathDelay(delay_ns) => {
                 if let Some(last) = self.seen.offsets.last_mut() {
                     last.path_delay_ns.get_or_insert(delay_ns);
@@ -47,6 +53,12 @@ impl ClockLog {
                 let last = self.seen.ports.iter().rev().find(|change| change.port == port);
                 if last.is_none_or(|last| last.state != state) && self.seen.ports.len() < MOST_CHANGES {
                     self.seen.ports.push(PortChange { at_ns, port, state });
+                }
+            }
+            Seen::PortClock(clock) => {
+                let last = self.seen.port_clocks.iter().rev().find(|known| known.port == clock.port);
+                if last != Some(&clock) && self.seen.port_clocks.len() < MOST_CHANGES {
+                    self.seen.port_clocks.push(clock);
                 }
             }
             Seen::Master(at_ns, master) => {
@@ -138,6 +150,8 @@ impl ClockLog {
         }
         let earlier = seen.offsets.partition_point(|offset| offset.at_ns < from_ns);
         seen.offsets.drain(..earlier.saturating_sub(1));
+        let earlier = seen.root_errors.partition_point(|root| root.at_ns < from_ns);
+        seen.root_errors.drain(..earlier.saturating_sub(1));
         seen.silences.retain(|silence| silence.to_ns >= from_ns);
         for clock in &mut seen.readings {
             clock.readings.retain(|reading| reading.at_ns >= from_ns);
@@ -151,6 +165,9 @@ impl ClockLog {
         seen.masters.drain(..masters.saturating_sub(1));
         let history = ClockHistory { from_ns, to_ns, ..seen.clone() };
         seen.offsets_not_kept = 0;
+        let clocks = std::mem::take(&mut seen.port_clocks);
+        let is_last = |n: usize| !clocks[n + 1..].iter().any(|clock| clock.port == clocks[n].port);
+        seen.port_clocks = (0..clocks.len()).filter(|n| is_last(*n)).map(|n| clocks[n].clone()).collect();
         history
     }
 }
@@ -158,7 +175,7 @@ impl ClockLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{BracketedReading, ClockMaster, PortState};
+    use tailbound_model::{BracketedReading, ClockMaster, PortClock, PortState, RootError};
 
     const S: i64 = 1_000_000_000;
 
@@ -233,6 +250,37 @@ mod tests {
         assert_eq!((next.silences[0].from_ns, next.silences[0].to_ns), (9 * S, 22 * S));
         log.add(Seen::Answered(23 * S));
         assert_eq!(log.history(24 * S, 25 * S).silences, []);
+    }
+
+    #[test]
+    fn what_chrony_states_of_its_reference_is_kept_with_its_offsets() {
+        let mut log = ClockLog::new(&TimeService::Chrony, Nanos(1_000));
+        let root = |at_ns| RootError { at_ns, delay_ns: 4_000, dispersion_ns: 3_000, rate_error_ppb: 12 };
+        for at in 0..10 {
+            log.add(offset(at * S, at));
+            log.add(Seen::RootError(root(at * S)));
+        }
+        log.add(Seen::RootError(root(99 * S)));
+        let history = log.history(5 * S, 20 * S);
+        let times: Vec<i64> = history.offsets.iter().map(|offset| offset.at_ns).collect();
+        assert_eq!(times, history.root_errors.iter().map(|root| root.at_ns).collect::<Vec<_>>());
+        assert_eq!((times.len(), history.root_errors[1]), (6, root(5 * S)));
+        let text = serde_json::to_string(&history).unwrap();
+        assert!(text.contains("[5000000000,4000,3000,12]"), "{text}");
+        assert_eq!(serde_json::from_str::<ClockHistory>(&text).unwrap(), history);
+        let older = text.replace(r#""root_errors""#, r#""unknown""#);
+        assert_eq!(serde_json::from_str::<ClockHistory>(&older).unwrap().root_errors, [], "an older record");
+    }
+
+    #[test]
+    fn a_change_of_the_clock_of_a_port_belongs_to_one_history() {
+        let mut log = log();
+        let clock = |port, index| PortClock { port, interface: "eth0".into(), is_hardware: true, index };
+        for (port, index) in [(1, None), (2, None), (1, None), (1, Some(3)), (2, None)] {
+            log.add(Seen::PortClock(clock(port, index)));
+        }
+        assert_eq!(log.history(0, S).port_clocks, [clock(1, None), clock(2, None), clock(1, Some(3))]);
+        assert_eq!(log.history(S, 2 * S).port_clocks, [clock(2, None), clock(1, Some(3))]);
     }
 
     /// Test: the history of 900 s with 16 synchronisations per second fits, and so does its file.

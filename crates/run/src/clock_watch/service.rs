@@ -1,10 +1,11 @@
 //! Asks the time service: ptp4l for each synchronisation, chrony once a second.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tailbound_host::monotonic_ns;
 use tailbound_host::time_service::{DataSet, Ptp4l, PtpAnswer, TimeServiceError, TimeStatus, chrony_tracking};
-use tailbound_model::{ClockMaster, ClockOffsetFromMaster, PortState, Problem, TimeService};
+use tailbound_model::{ClockMaster, ClockOffsetFromMaster, PortClock, PortState, Problem, RootError, TimeService};
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Time without an answer after which the service counts as silent.
@@ -15,15 +16,29 @@ const SUBSCRIBE_EACH_NS: i64 = 60 * SECOND_NS;
 /// Shortest time between two questions for the offset: 64 per second.
 const SHORTEST_POLL_NS: i64 = SECOND_NS / 64;
 
+/// The data sets for which ptp4l is asked once a second, in this order: the clock of a port is known before its properties.
+const ASKED: [DataSet; 6] = [
+    DataSet::Port,
+    DataSet::Current,
+    DataSet::TimeProperties,
+    DataSet::Parent,
+    DataSet::PortHardwareClock,
+    DataSet::PortProperties,
+];
+
 /// What the service said, or did not say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
     /// A synchronisation.
     Offset(ClockOffsetFromMaster),
+    /// What chrony states of the error of its reference, for the last offset.
+    RootError(RootError),
     /// The path delay, if the last offset has none.
     PathDelay(i64),
     /// State of a port at a time.
     Port(i64, u16, PortState),
+    /// The clock of a port.
+    PortClock(PortClock),
     /// The master at a time.
     Master(i64, ClockMaster),
     /// The service answered at this time.
@@ -63,6 +78,8 @@ pub(super) struct Ptp4lService {
     path_delay_ns: i64,
     master: ClockMaster,
     has_master: bool,
+    /// Numbers of the hardware clocks of ports, by number of the port.
+    indices: BTreeMap<u16, u32>,
 }
 
 impl Service {
@@ -120,8 +137,10 @@ fn of_chrony() -> Vec<Seen> {
     let master = ClockMaster { grandmaster, steps_removed: Some(tracking.stratum), utc_offset_s: None, is_tai: None };
     let mut seen = vec![Seen::Answered(at_ns), Seen::Master(at_ns, master)];
     if is_synchronised {
-        let (offset_ns, path_delay_ns) = (tracking.offset_ns, Some(tracking.root_delay_ns));
-        seen.push(Seen::Offset(ClockOffsetFromMaster { at_ns, offset_ns, path_delay_ns }));
+        let (offset_ns, delay_ns) = (tracking.offset_ns, tracking.root_delay_ns);
+        seen.push(Seen::Offset(ClockOffsetFromMaster { at_ns, offset_ns, path_delay_ns: Some(delay_ns) }));
+        let (dispersion_ns, rate_error_ppb) = (tracking.root_dispersion_ns, tracking.rate_error_ppb);
+        seen.push(Seen::RootError(RootError { at_ns, delay_ns, dispersion_ns, rate_error_ppb }));
     }
     seen
 }
@@ -144,6 +163,7 @@ impl Ptp4lService {
             path_delay_ns: 0,
             master: ClockMaster::default(),
             has_master: false,
+            indices: BTreeMap::new(),
         }
     }
 
@@ -204,7 +224,7 @@ impl Ptp4lService {
             self.ask_next_ns = now_ns + SECOND_NS;
             // An answer that has not come within a second is lost.
             self.unanswered = 0;
-            for of in [DataSet::Port, DataSet::Current, DataSet::TimeProperties, DataSet::Parent] {
+            for of in ASKED {
                 connection.ask(of)?;
             }
         }
@@ -228,6 +248,13 @@ impl Ptp4lService {
                 let interval_s = 2_f64.powi(i32::from(log_sync_interval).clamp(-10, 4));
                 self.poll_each_ns = ((interval_s / 2.0 * SECOND_NS as f64) as i64).clamp(SHORTEST_POLL_NS, SECOND_NS);
                 return vec![Seen::Port(at_ns, port, state)];
+            }
+            PtpAnswer::PortHardwareClock { port, index } => {
+                index.map(|index| self.indices.insert(port, index));
+            }
+            PtpAnswer::PortProperties { port, is_hardware, interface } => {
+                let index = self.indices.get(&port).copied().filter(|_| is_hardware);
+                return vec![Seen::PortClock(PortClock { port, interface, is_hardware, index })];
             }
             PtpAnswer::Current { steps_removed, path_delay_ns } => {
                 self.master.steps_removed = Some(steps_removed);
