@@ -33,6 +33,8 @@ mod causes_of_executors;
 #[cfg(feature = "system-tests")]
 mod causes_of_late_messages;
 #[cfg(feature = "system-tests")]
+mod clock_by_chrony;
+#[cfg(feature = "system-tests")]
 mod clock_of_run;
 #[cfg(feature = "system-tests")]
 mod containers;
