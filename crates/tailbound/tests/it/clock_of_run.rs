@@ -83,6 +83,8 @@ fn a_ptp4l_that_ends_is_a_bad_window_of_a_valid_trial() {
     assert!(offsets.len() >= 5 && offsets.iter().any(|offset| offset[2].is_i64()), "{history}");
     assert_eq!(history["masters"][0]["steps_removed"], 1);
     assert_eq!(history["masters"][0]["grandmaster"].as_str().unwrap().split('.').count(), 3, "{}", history["masters"]);
+    let clock = serde_json::json!([{ "port": 1, "interface": "ptp0", "is_hardware": false }]);
+    assert_eq!(history["port_clocks"], clock, "by PORT_PROPERTIES_NP of this ptp4l");
     assert!(history["readings"][0]["readings"].as_array().unwrap().len() >= 3, "{}", history["readings"]);
 
     let report: Value = serde_json::from_str(&text(&bench, "report.json")).unwrap();
