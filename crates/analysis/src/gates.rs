@@ -42,6 +42,7 @@ pub(crate) fn of(
                 departures: Departures::of(record, *trial, &end)?,
                 has_one_clock: has_one_clock(record, *trial),
                 worst: worst_of(worst, *trial),
+                launch_ns: if end == "ping" { record.manifest.launch_wait_ns(*trial) } else { 0 },
                 end,
                 gate,
             });
@@ -68,6 +69,8 @@ struct Way {
     gate: Gate,
     departures: Departures,
     has_one_clock: bool,
+    /// Time by which messages are due before their launch time lets them leave, ns.
+    launch_ns: i64,
     /// Slots of the worst messages in this trial, and their places among the worst ones.
     worst: Vec<(u64, usize)>,
 }
@@ -157,13 +160,15 @@ impl Table {
     fn add(&mut self, batch: &SlotBatch, way: &Way) {
         let by_ping = way.end == "ping";
         for (i, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
-            let times = (sent_ns, way.has_one_clock.then_some(received_ns));
+            let due_ns = Some(batch.intended_ns[i]).filter(|ns| by_ping && *ns != NO_TIME);
+            // A message with a launch time is not ready before.
+            let ready_ns = due_ns.map_or(sent_ns, |due_ns| sent_ns.max(due_ns + way.launch_ns));
+            let times = (ready_ns, way.has_one_clock.then_some(received_ns));
             let Some(departure) = way.departures.of_message(batch.seq[i], times, way.gate.is_by_card()) else {
                 continue;
             };
             self.add_message(times, departure, &way.gate);
             let slot = counter_of(batch.seq[i]);
-            let due_ns = Some(batch.intended_ns[i]).filter(|ns| by_ping && *ns != NO_TIME);
             let passed = Passed {
                 id: (way.trial, slot),
                 due_ns: due_ns.unwrap_or(sent_ns),

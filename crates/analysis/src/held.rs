@@ -47,6 +47,7 @@ pub(crate) fn of(record: &Record, trial: usize, spec: &TrialSpec, slots: u64) ->
     let period = spec.rate.period().filter(|_| matches!(spec.measure, Measure::PingPong(_)));
     let Some(period) = period else { return Ok(Held::default()) };
     let gates = gates::of_trial(record, trial, spec);
+    let launch_ns = record.manifest.launch_wait_ns(trial);
     let gate = |end: &str| gates.iter().find(|(name, _)| name == end).map(|(_, gate)| gate);
     let mut ways =
         [(true, gate("ping")), (false, gate("pong"))].map(|(out, gate)| (out, gate, HeldSearch::new(period.0)));
@@ -54,17 +55,19 @@ pub(crate) fn of(record: &Record, trial: usize, spec: &TrialSpec, slots: u64) ->
     let mut spans = Spans::new(slots);
     record.scan(trial, &columns, &mut |batch| {
         spans.add(batch);
-        ways.iter_mut().for_each(|(out, gate, search)| add(search, batch, *out, *gate));
+        ways.iter_mut().for_each(|(out, gate, search)| add(search, batch, (*out, launch_ns), *gate));
     })?;
     let [out, back] = ways.map(|(_, _, search)| search.finish());
     let one_clock = has_one_clock(record, trial);
     Ok(Held { out, back, movement: spans.finish(trial, one_clock), other_clock: !one_clock })
 }
 
-/// Adds the messages of one direction. A message that its gate keeps counts as sent when the gate permits it.
-fn add(search: &mut HeldSearch, batch: &SlotBatch, out: bool, gate: Option<&Gate>) {
+/// Adds the messages of one direction. A message that its launch time or its gate keeps counts as sent when it may leave. `launch_ns`:
+/// time by which a message of the ping is due before its launch time lets it leave.
+fn add(search: &mut HeldSearch, batch: &SlotBatch, (out, launch_ns): (bool, i64), gate: Option<&Gate>) {
     let measured = batch.ways(out).filter(|(i, ..)| !batch.warm_up[*i] && batch.intended_ns[*i] != NO_TIME);
     for (i, sent_ns, received_ns) in measured {
+        let sent_ns = if out { sent_ns.max(batch.intended_ns[i] + launch_ns) } else { sent_ns };
         let sent_ns = gate.map_or(sent_ns, |gate| gate.permitted_ns(sent_ns));
         search.add(Passage { slot: counter_of(batch.seq[i]), due_ns: batch.intended_ns[i], sent_ns, received_ns });
     }

@@ -63,6 +63,9 @@ pub enum CauseWord {
     /// The message waited until the gate of its traffic class was open for as long as its frame needs (IEEE 802.1Q), by the
     /// schedule that the kernel reported.
     Gate,
+    /// The message waited in the queue of the ping until its launch time, less the time for which it is given to the device before.
+    /// Every message waits so, and none is later because of it: only pictures of messages have this word.
+    Launch,
     /// The message was at a device, between its driver and the device that received it.
     DeviceQueue,
     /// The message was in the receive buffer of a socket, while the thread that received it read other datagrams first.

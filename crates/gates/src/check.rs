@@ -14,6 +14,8 @@ const VLAN_BYTES: u64 = 4;
 const USUAL_MTU: u32 = 1_500;
 /// With more phases than this, the messages see the waits of nearly all of them.
 const MOST_PHASES: u64 = 100;
+/// Largest number of messages whose launch times are looked at.
+const MOST_LAUNCHES: u64 = 100_000;
 /// Clocks of two machines that nobody adjusts differ by about this part of the time.
 const DRIFT_PPM: i64 = 1;
 /// Flag of taprio: the network card opens and closes the gates (TCA_TAPRIO_ATTR_FLAG_FULL_OFFLOAD).
@@ -155,7 +157,9 @@ fn of_gates(spec: &TrialSpec, gates: &GatesSpec, is_of_ping: bool) -> Vec<Warnin
         } else if number as u32 == own {
             found.extend(does_not_fit(spec, &class.name, &windows));
             // The stream of the ping counts from the begin of its own gates.
+            let own = (class.name.as_str(), number as u32);
             found.extend(match spec.stream.filter(|_| is_of_ping) {
+                Some(StreamSpec { offset, launch: Some(_) }) => refused_launches(spec, offset, own, &schedule),
                 Some(stream) => at_phase(spec, &stream, (&class.name, gates.by.delay().0), &windows),
                 None => beats(spec, windows.cycle_ns),
             });
@@ -188,6 +192,43 @@ fn at_phase(
     );
     let help = "the way to the queue comes on top: choose an `offset` that is earlier than the window by the time of a late wake-up";
     Some(Warning::new("stream_phase", Severity::Note, what, help))
+}
+
+/// Warning about messages whose launch times are not in a window of their class, so that the kernel drops them. `class`: name and number.
+fn refused_launches(
+    spec: &TrialSpec,
+    offset: Nanos,
+    (class, number): (&str, u32),
+    schedule: &Schedule,
+) -> Option<Warning> {
+    let (Rate::Period(period), wire_ns) = (spec.rate, own_frame(spec)?.wire_ns()) else { return None };
+    let cycle_ns = match schedule.cycle_ns {
+        0 => schedule.entries.iter().map(|entry| entry.interval_ns).sum(),
+        cycle_ns => cycle_ns,
+    };
+    let [offset_ns, period_ns] = [offset, period].map(|time| time.0.unsigned_abs());
+    let all = cycle_ns.checked_div(gcd(period_ns, cycle_ns))?.clamp(1, MOST_LAUNCHES);
+    let phase_ns = |message: u64| (offset_ns + message * (period_ns % cycle_ns)) % cycle_ns;
+    let refused = (0..all).filter(|message| !schedule.takes_launch(number, phase_ns(*message), wire_ns)).count();
+    if refused == 0 {
+        return None;
+    }
+    let help = "choose another `offset` or rate: the launch time has to be later than the begin of an entry that opens the gate, and \
+                the frame has to end before the entry does";
+    let (severity, what) = if all == 1 {
+        let [phase, cycle] = [phase_ns(0), cycle_ns].map(|ns| Nanos(ns as i64));
+        let what = format!(
+            "the launch time of each message is {phase} after the begin of the cycle of {cycle}, when the gate of class `{class}` is \
+             not open for it, so that the kernel drops all messages"
+        );
+        (Severity::Invalid, what)
+    } else {
+        let what = format!(
+            "the gate of class `{class}` is not open at the launch times of {refused} of {all} messages, so that the kernel drops them"
+        );
+        (if refused as u64 == all { Severity::Invalid } else { Severity::Warning }, what)
+    };
+    Some(Warning::new("launch_outside_window", severity, what, help))
 }
 
 /// The frame of a message that fits into one; of a larger one, its first frame. `None` = the speed of the interface is not known.

@@ -9,6 +9,7 @@ mod behind;
 mod check;
 mod frame;
 mod gate;
+mod launch_gate;
 mod prediction;
 mod recovery;
 mod schedule;
@@ -20,6 +21,7 @@ pub use behind::{SendingInterface, priority_behind};
 pub use check::{check, class_of_messages, priority_of_messages, unknown_speeds, windows_of_classes};
 pub use frame::{ETHERNET_BYTES, Frame, IP_UDP_BYTES, Speed, WIRE_BYTES};
 pub use gate::Gate;
+pub use launch_gate::LaunchGate;
 pub use prediction::{Prediction, predict};
 pub use recovery::{
     ConfiguredGate, NearestWindow, NotRecovered, Probe, Recovered, RecoveredWindow, Recovery, recover, used_send_times,

@@ -80,6 +80,22 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// Whether `taprio` takes a frame of `class` whose launch time is `at_ns` after the begin of a cycle and that needs the wire for
+    /// `wire_ns`: within one entry of the list that opens the gate, without its first nanosecond, also if the gate is open before or
+    /// after the entry (`find_entry_to_transmit` in net/sched/sch_taprio.c). It drops all others.
+    pub fn takes_launch(&self, class: u32, at_ns: u64, wire_ns: u64) -> bool {
+        let cycle_ns = if self.cycle_ns == 0 { self.sum_ns() } else { self.cycle_ns };
+        let mut begin_ns = 0;
+        self.entries.iter().any(|entry| {
+            let end_ns = (begin_ns + entry.interval_ns).min(cycle_ns);
+            let is_within = begin_ns < at_ns && at_ns + wire_ns < end_ns;
+            begin_ns = end_ns;
+            is_within && entry.gates >> class & 1 == 1
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +136,23 @@ mod tests {
             assert_eq!(open(&list, rule), (25, vec![(10, 25)]));
         }
         assert!(list.differs());
+    }
+
+    #[test]
+    fn the_kernel_takes_launch_times_strictly_within_one_entry() {
+        let list = schedule(0, &[(1, 1_000), (3, 1_000), (2, 2_000)]);
+        let taken = |class, at_ns| list.takes_launch(class, at_ns, 100);
+        assert_eq!([0, 1, 899, 900, 999].map(|at| taken(0, at)), [false, true, true, false, false]);
+        // Both entries open the gate of class 0, and the frame would cross the border between them.
+        assert_eq!([1_000, 1_001, 1_899, 1_900, 2_500].map(|at| taken(0, at)), [false, true, true, false, false]);
+        assert_eq!(
+            [999, 1_001, 1_950, 2_001, 3_899, 3_900].map(|at| taken(1, at)),
+            [false, true, false, true, true, false]
+        );
+        // The cycle cuts the list off, or the entries end before it.
+        let cut = Schedule { cycle_ns: 1_500, ..list.clone() };
+        assert_eq!([1_399, 1_400].map(|at| cut.takes_launch(0, at, 100)), [true, false]);
+        let short = Schedule { cycle_ns: 9_000, ..list };
+        assert!(!short.takes_launch(0, 5_001, 100) && short.takes_launch(0, 1_001, 100));
     }
 }

@@ -132,6 +132,16 @@ impl Manifest {
         &mut self.trials[position]
     }
 
+    /// Least time by which a message of the ping in this trial is due before its queue may give it to the device, ns; 0 without launch
+    /// times, and if launch times are deadlines.
+    pub fn launch_wait_ns(&self, trial: usize) -> i64 {
+        let stream = self.plan.spec_of(trial).and_then(|spec| spec.stream);
+        let done = self.trials.iter().find(|done| done.id == trial);
+        // The launch times are on CLOCK_TAI, which is known in the clock of the samples to within this time.
+        let within_ns = done.and_then(|done| done.stream.as_ref()).map_or(0, |stream| stream.within_ns);
+        stream.map_or(0, |stream| (stream.least_wait().0 - within_ns).max(0))
+    }
+
     /// True if the trial is older than the trials whose figures are reported, and was kept because of its incidents
     /// (`--rolling`).
     pub fn is_kept_for_incidents(&self, trial: usize) -> bool {

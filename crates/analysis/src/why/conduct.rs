@@ -21,6 +21,8 @@ pub(crate) struct Conduct {
     pub send_again: BTreeSet<String>,
     /// What executors handled, if they receive the messages.
     pub handled: Option<Handled>,
+    /// Time by which a message of the ping is due before its queue may give it to the device, ns; 0 without launch times.
+    pub launch_ns: i64,
     /// For each end with gates: the gate of the class of its messages.
     pub gates: BTreeMap<String, Gate>,
     /// The messages that were held on their way and released together.
@@ -38,7 +40,8 @@ impl Conduct {
         let path = done.and_then(|done| done.path.as_ref());
         let gates = path.zip(spec).map_or_else(Vec::new, |(path, spec)| Gate::of_ends(&path.ends, spec));
         let gates = gates.into_iter().collect();
-        Conduct { await_acks, send_again, gates, ..of_spec }
+        let launch_ns = manifest.launch_wait_ns(trial);
+        Conduct { await_acks, send_again, gates, launch_ns, ..of_spec }
     }
 
     /// Whether the messages on this leg are sent again if they are lost.
@@ -52,7 +55,9 @@ impl Conduct {
         let receive = spec.measure.receive();
         // An executor waits by a function of the driver, which may set its timer in a coarser unit.
         let sleep_until_due = matches!(spec.measure, Measure::PingPong(_)) && receive != ReceiveMode::Executor;
-        Conduct { poll: receive == ReceiveMode::Spin, sleep_until_due, ..Conduct::default() }
+        let poll = receive == ReceiveMode::Spin;
+        let launch_ns = spec.stream.map_or(0, |stream| stream.least_wait().0);
+        Conduct { poll, sleep_until_due, launch_ns, ..Conduct::default() }
     }
 }
 

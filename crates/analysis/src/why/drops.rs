@@ -2,10 +2,12 @@
 //! datagrams at an end, from the counters that its agent read.
 
 use std::collections::BTreeMap;
+use tailbound_gates::LaunchGate;
 use tailbound_model::{
-    Counter, CounterMove, CounterSeries, LaunchRefusal, PacketHop, Packets, StreamFact, Switches, counter_of, is_unread,
+    Counter, CounterMove, CounterSeries, LaunchRefusal, PacketHop, Packets, StreamFact, Switches, TrialSpec,
+    counter_of, is_unread,
 };
-use tailbound_record::EndRecord;
+use tailbound_record::{EndRecord, TrialRecord};
 
 /// A datagram that was dropped this long after its message was due was counted with the message, ns. Drops follow the
 /// send call at once; the time also covers the wait for that call.
@@ -26,6 +28,8 @@ pub(crate) enum Reason {
     Counted(Counter, String),
     /// The kernel of the ping refused the launch time of the message.
     Launch(LaunchRefusal),
+    /// The launch time of the message is in no window of its gate.
+    OutsideWindow,
     /// The gate for the packets that the receiving end receives dropped at least as many packets as messages were lost.
     Policed,
 }
@@ -39,6 +43,9 @@ pub(crate) struct Drops {
     seen: BTreeMap<(&'static str, u64), Vec<(i64, Reason)>>,
     /// Slots of the ping whose launch times its kernel refused.
     launches: BTreeMap<u64, LaunchRefusal>,
+    /// The gates of the ping that refuse launch times, and the time from the due time of a message (monotonic ns) to its launch time (ns
+    /// of CLOCK_TAI).
+    launch_gate: Option<(LaunchGate, i64)>,
     /// Number of packets that the gate of each policed end dropped.
     policed: BTreeMap<&'static str, u64>,
 }
@@ -83,6 +90,14 @@ impl Drops {
         self
     }
 
+    /// Adds the gates of the ping, which refuse launch times outside of their windows.
+    pub fn with_launch_gate(mut self, done: &TrialRecord, spec: &TrialSpec) -> Drops {
+        let launch_after_ns = || Some(done.stream.as_ref()?.ahead_ns + spec.stream?.launch?.lead.0);
+        let ping = done.path.as_ref().and_then(|path| path.ends.iter().find(|end| end.end == "ping"));
+        self.launch_gate = ping.and_then(|ping| LaunchGate::of(ping, spec)).zip(launch_after_ns());
+        self
+    }
+
     /// Adds what the gates for received packets of a trial dropped.
     pub fn with_policed(mut self, ends: &BTreeMap<String, EndRecord>) -> Drops {
         let dropped = |end| Some((end, ends.get(end)?.police.as_ref()?.dropped));
@@ -95,9 +110,13 @@ impl Drops {
         self.policed.get(end).copied().unwrap_or_default()
     }
 
-    /// The reason if the kernel of the ping refused the launch time of this slot.
-    pub fn refused(&self, slot: u64) -> Option<Reason> {
-        self.launches.get(&slot).map(|why| Reason::Launch(*why))
+    /// The reason if the kernel of the ping refused the launch time of this slot, which was due at this time.
+    pub fn refused(&self, slot: u64, due_ns: Option<i64>) -> Option<Reason> {
+        // taprio reports no launch times that it refuses: it drops the message before etf could.
+        let is_outside =
+            || self.launch_gate.as_ref().zip(due_ns).is_some_and(|((gate, after_ns), due)| !gate.takes(due + after_ns));
+        let reported = self.launches.get(&slot).map(|why| Reason::Launch(*why));
+        reported.or_else(|| is_outside().then_some(Reason::OutsideWindow))
     }
 
     fn add(&mut self, end: &'static str, packets: &Packets) {
@@ -111,7 +130,7 @@ impl Drops {
     /// The reason why the message of a slot was lost, which `sender` sent to `receiver` and which was due at this time.
     /// The last time counts if the message was sent several times.
     pub fn of_message(&self, slot: u64, (sender, receiver): (&'static str, &str), due_ns: i64) -> Option<Reason> {
-        if let (true, Some(reason)) = (sender == "ping", self.refused(slot)) {
+        if let (true, Some(reason)) = (sender == "ping", self.refused(slot, None)) {
             return Some(reason);
         }
         let seen = self.seen.get(&(sender, slot)).into_iter().flatten().filter(|(at_ns, _)| *at_ns >= due_ns);
@@ -155,6 +174,9 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
         }
         Reason::Launch(LaunchRefusal::Missed) => {
             "the launch time passed while the message waited in the queue of the ping end (etf)".into()
+        }
+        Reason::OutsideWindow => {
+            "the gate of the ping end was not open at the launch time of the message, so that the kernel dropped it (taprio)".into()
         }
         Reason::Policed => format!("the gate for packets that the {end} end receives was closed (policing)"),
         Reason::Counted(Counter::ReassemblyFailures, _) => {
@@ -213,9 +235,9 @@ mod tests {
         let reason = |slot, ends| drops.of_message(slot, ends, 120_000_000).map(|reason| words(&reason, "pong"));
         let missed = "the launch time passed while the message waited in the queue of the ping end (etf)";
         assert_eq!(reason(4, ("ping", "pong")).as_deref(), Some(missed));
-        assert_eq!(drops.refused(4), Some(Reason::Launch(LaunchRefusal::Missed)));
+        assert_eq!(drops.refused(4, None), Some(Reason::Launch(LaunchRefusal::Missed)));
         assert!(reason(5, ("ping", "pong")).is_some_and(|text| text.contains("receive buffer")));
-        assert_eq!((reason(4, ("pong", "ping")), drops.refused(5)), (None, None));
+        assert_eq!((reason(4, ("pong", "ping")), drops.refused(5, None)), (None, None));
     }
 
     #[test]

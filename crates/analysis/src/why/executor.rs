@@ -63,6 +63,7 @@ mod tests {
         Stamps {
             slot: 7,
             due_ns: 100,
+            leaves_ns: 100,
             send_ns: 150,
             sent_ns: 180,
             previous_sent_ns: None,

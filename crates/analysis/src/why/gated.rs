@@ -1,9 +1,11 @@
-//! What kept a message that no thread had: the gate of its traffic class (IEEE 802.1Q), by the schedule that the kernel reported and
-//! the times of the message, or something that held several messages and released them together, by the times of all messages.
+//! What kept a message that no thread had: its launch time, the gate of its traffic class (IEEE 802.1Q), by the schedule that the
+//! kernel reported and the times of the message, or something that held several messages and released them together, by the times of
+//! all messages.
 //!
-//! Input: the causes of a part of a message's way. Output: the same, in which the time until the gate permitted the message is
-//! ascribed to the gate, as far as the message was with no thread or in the queue discipline of the gates. Of the rest, the time
-//! until messages were released together is ascribed to the hold, as far as the message was with no thread.
+//! Input: the causes of a part of a message's way. Output: the same, in which the time until the launch time, and the time until the
+//! gate permitted the message, are ascribed to these, as far as the message was with no thread or in the queue discipline of the
+//! launch times or of the gates. Of the rest, the time until messages were released together is ascribed to the hold, as far as the
+//! message was with no thread.
 
 use crate::why::course::{Doing, Piece};
 use crate::why::share::{Circumstances, Key, Share};
@@ -19,6 +21,8 @@ const TAPRIO: &str = "taprio";
 /// What kept a message, and until when, ns.
 #[derive(Clone, Copy)]
 enum Kept {
+    /// The launch time of a message of the ping.
+    ForLaunch(i64),
     /// The gate of the end with this name.
     ByGate(&'static str, i64),
     /// Something on the way, and the usual time on the way, which is no part of the hold.
@@ -28,19 +32,21 @@ enum Kept {
 /// The causes of one time span on the way of a message, as in [`shares`], with its wait for a gate, and with the time for which it
 /// was held and released together with others.
 pub(crate) fn shares_of(piece: &Piece, stamps: &Stamps, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
+    let launch = Some(Kept::ForLaunch(stamps.leaves_ns)).filter(|_| stamps.leaves_ns > stamps.due_ns);
     let gate = until(piece, stamps, known).map(|(sender, permitted_ns)| Kept::ByGate(sender, permitted_ns));
     // Lost messages that were sent again together look the same, unless their way through the kernel was recorded.
     let is_sure = matches!(piece.what, Doing::Passed(..)) || !known.threads.are_sent_again(piece.leg);
     let held = known.threads.held_until_ns(piece.leg, stamps.due_ns).filter(|_| is_sure);
     let held = held.map(|(until_ns, usual_ns)| Kept::WithOthers(until_ns, usual_ns));
     let parts = |shares: Vec<Share>, kept: Kept| shares.into_iter().flat_map(|share| split(share, kept)).collect();
-    gate.into_iter().chain(held).fold(shares(piece, timeline, known), parts)
+    launch.into_iter().chain(gate).chain(held).fold(shares(piece, timeline, known), parts)
 }
 
 /// The end that sent the message on this leg, and the time until which its gate kept the message.
 fn until(piece: &Piece, stamps: &Stamps, known: &Circumstances) -> Option<(&'static str, i64)> {
     let (sender, begun_ns) = match (piece.leg, stamps.echo) {
-        (Metric::Out, _) => ("ping", stamps.send_ns),
+        // A message with a launch time is not ready before.
+        (Metric::Out, _) => ("ping", stamps.send_ns.max(stamps.leaves_ns)),
         (Metric::Back, Some([_, begun_ns, _])) => ("pong", begun_ns),
         _ => return None,
     };
@@ -55,9 +61,12 @@ fn split(share: Share, kept: Kept) -> Vec<Share> {
     let is_waiting = match (share.key.cause, kept) {
         (CauseWord::Network, _) => true,
         (CauseWord::QueueDiscipline, Kept::ByGate(..)) => by.is_some_and(|name| name.starts_with(TAPRIO)),
+        // Before its launch time, a message is in no other queue discipline than the one that keeps it.
+        (CauseWord::QueueDiscipline, Kept::ForLaunch(_)) => true,
         _ => false,
     };
     let (cause, end, until_ns) = match kept {
+        Kept::ForLaunch(leaves_ns) => (CauseWord::Launch, "ping", leaves_ns),
         Kept::ByGate(sender, permitted_ns) => (CauseWord::Gate, sender, permitted_ns),
         Kept::WithOthers(until_ns, usual_ns) => {
             // If the message was with no thread for the usual time, something else delayed it.
@@ -125,6 +134,24 @@ mod tests {
         assert_eq!(parts(bound(0), 600), both);
         // At least 600 of 800 ns, of which the last 300 are after the gate.
         assert_eq!(parts(bound(600), 600), [gate(300), (CauseWord::Network, "pong", 600, 100, Evidence::Seen)]);
+    }
+
+    #[test]
+    fn a_message_in_the_queue_of_launch_times_waits_for_its_own_until_it_may_leave() {
+        let parts = |cause, by, leaves_ns| -> Vec<(CauseWord, &str, i64, i64)> {
+            let parts = split(share(cause, by), Kept::ForLaunch(leaves_ns)).into_iter();
+            parts.map(|s| (s.key.cause, s.key.end, s.from_ns, s.low_ns)).collect()
+        };
+        let launch = (CauseWord::Launch, "ping", 100, 500);
+        // After that, the queue is late.
+        let queue = (CauseWord::QueueDiscipline, "pong", 600, 300);
+        // The kernel names the queue discipline at the root of the interface.
+        for root in ["mqprio of eth0", "taprio of eth0"] {
+            assert_eq!(parts(CauseWord::QueueDiscipline, Some(root), 600), [launch, queue]);
+        }
+        assert_eq!(parts(CauseWord::Network, None, 600), [launch, (CauseWord::Network, "pong", 600, 300)]);
+        assert_eq!(parts(CauseWord::QueueDiscipline, Some("mqprio of eth0"), 50).len(), 1);
+        assert_eq!(parts(CauseWord::Softirq, None, 600), [(CauseWord::Softirq, "pong", 100, 800)]);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Divides the excess of an incident among causes.
 //!
 //! The parts of the excess come from the samples alone. The courses of their messages give shares, from which the mean
-//! that ordinary messages of the trial spend on the same cause and leg is subtracted.
+//! that ordinary messages of the trial spend on the same cause and leg is subtracted. Whatever happened before the launch time of a
+//! message did not delay it, so that these shares begin when the message could leave.
 
 use crate::why::course::Piece;
 use crate::why::gated::shares_of;
 use crate::why::passage::course;
 use crate::why::share::{Circumstances, Key, Share};
-use crate::why::stamps::Stamps;
+use crate::why::stamps::{Leg, Stamps};
 use crate::why::timeline::Timeline;
 use std::collections::BTreeMap;
 use tailbound_document::{CauseWord, Evidence};
@@ -57,29 +58,34 @@ impl Timelines {
 #[derive(Debug, Default)]
 pub(crate) struct Usual {
     legs: BTreeMap<Metric, i64>,
+    /// The same without the time before messages could leave.
+    after_launch: BTreeMap<Metric, i64>,
     causes: BTreeMap<(Metric, CauseWord), i64>,
 }
 
 impl Usual {
     /// The means over these messages: of their legs, and of the causes of those messages whose events were recorded.
     pub fn of<'a>(messages: impl Iterator<Item = &'a Stamps>, timelines: &Timelines, known: &Circumstances) -> Usual {
-        let (mut legs, mut causes) = (BTreeMap::new(), BTreeMap::new());
+        let mut usual = Usual::default();
         let (mut of_legs, mut of_causes) = (0, 0);
         for stamps in messages {
             of_legs += 1;
-            stamps.legs().iter().for_each(|leg| *legs.entry(leg.metric).or_default() += leg.to_ns - leg.from_ns);
+            for leg in stamps.legs() {
+                *usual.legs.entry(leg.metric).or_default() += leg.to_ns - leg.from_ns;
+                *usual.after_launch.entry(leg.metric).or_default() += after_launch_ns(stamps, &leg);
+            }
             let Some(timeline) = timelines.covering(stamps.due_ns, stamps.received_ns) else { continue };
             of_causes += 1;
-            for share in
-                course(stamps, timeline, known.threads).iter().flat_map(|p| shares_of(p, stamps, timeline, known))
-            {
-                *causes.entry((share.key.leg, share.key.cause)).or_default() += share.low_ns;
+            let pieces = course(stamps, timeline, known.threads).into_iter();
+            let pieces = pieces.filter_map(|piece| within(piece, (stamps.leaves_ns, i64::MAX)));
+            for share in pieces.flat_map(|piece| shares_of(&piece, stamps, timeline, known)) {
+                *usual.causes.entry((share.key.leg, share.key.cause)).or_default() += share.low_ns;
             }
         }
         let mean = |sum: &mut i64, n: i64| *sum /= n.max(1);
-        legs.values_mut().for_each(|sum| mean(sum, of_legs));
-        causes.values_mut().for_each(|sum| mean(sum, of_causes));
-        Usual { legs, causes }
+        usual.legs.values_mut().chain(usual.after_launch.values_mut()).for_each(|sum| mean(sum, of_legs));
+        usual.causes.values_mut().for_each(|sum| mean(sum, of_causes));
+        usual
     }
 
     /// Mean duration of a leg, ns.
@@ -87,12 +93,23 @@ impl Usual {
         self.legs.get(&leg).copied()
     }
 
-    /// The leg of a message that exceeds its mean most.
+    /// The leg of a message that exceeds its mean most. Time before the message could leave does not count.
     pub fn worst_leg(&self, stamps: &Stamps) -> Option<Metric> {
-        let beyond = |metric: Metric, ns: i64| ns - self.legs.get(&metric).copied().unwrap_or(0);
-        let legs = stamps.legs().into_iter();
-        legs.max_by_key(|leg| beyond(leg.metric, leg.to_ns - leg.from_ns)).map(|leg| leg.metric)
+        let beyond =
+            |leg: &Leg| after_launch_ns(stamps, leg) - self.after_launch.get(&leg.metric).copied().unwrap_or(0);
+        stamps.legs().iter().max_by_key(|leg| beyond(leg)).map(|leg| leg.metric)
     }
+}
+
+/// Part of a leg in which its message could have left already, ns.
+fn after_launch_ns(stamps: &Stamps, leg: &Leg) -> i64 {
+    (leg.to_ns - leg.from_ns.max(stamps.leaves_ns)).max(0)
+}
+
+/// The part of a piece between two times; `None` if the piece has no part there.
+fn within(piece: Piece, (from_ns, to_ns): (i64, i64)) -> Option<Piece> {
+    let (from_ns, to_ns) = (piece.from_ns.max(from_ns), piece.to_ns.min(to_ns));
+    (from_ns < to_ns).then_some(Piece { from_ns, to_ns, ..piece })
 }
 
 /// All time spans of an incident with the same cause.
@@ -137,30 +154,29 @@ impl Ledger {
                 ledger.not_seen_ns += part.ns();
                 continue;
             };
-            // The first part of a stall begins where its message is later than usual; the reason may lie before that.
+            // The first part of a stall begins where its message is later than usual; the reason may lie before that, but not before
+            // the message could leave.
             let whole = part.from_ns == stamps.due_ns + median_ns;
-            let from_ns = if whole { stamps.due_ns } else { part.from_ns };
+            let from_ns = if whole { stamps.leaves_ns.min(part.from_ns) } else { part.from_ns };
             let Some(timeline) = timelines.covering(from_ns, part.to_ns) else {
                 ledger.not_seen_ns += part.ns();
                 continue;
             };
-            from_due += i64::from(whole);
-            for piece in course(stamps, timeline, known.threads) {
-                let (from_ns, to_ns) = (piece.from_ns.max(from_ns), piece.to_ns.min(part.to_ns));
-                if from_ns >= to_ns {
-                    continue;
-                }
-                let piece = Piece { from_ns, to_ns, ..piece };
+            if whole {
+                from_due += 1;
+                ledger.usual_ns += part.from_ns - from_ns;
+            }
+            let pieces = course(stamps, timeline, known.threads).into_iter();
+            for piece in pieces.filter_map(|piece| within(piece, (from_ns, part.to_ns))) {
                 let found = shares_of(&piece, stamps, timeline, known);
                 if piece.is_hidden(timeline) {
-                    ledger.not_seen_ns += to_ns - from_ns - found.iter().map(|s| s.low_ns).sum::<i64>();
+                    ledger.not_seen_ns += piece.to_ns - piece.from_ns - found.iter().map(|s| s.low_ns).sum::<i64>();
                 }
                 found.into_iter().for_each(|share| add(&mut sums, share));
             }
         }
         ledger.entries = sums.into_values().collect();
         ledger.subtract(usual, from_due);
-        ledger.usual_ns = median_ns * from_due;
         ledger
     }
 

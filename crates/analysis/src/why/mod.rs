@@ -187,7 +187,8 @@ fn facts_of(
         Some(found) => found.misses.clone(),
         None => record.misses(trial, i64::MAX, record.manifest.plan.report.miss_window())?,
     };
-    let mut wanted = Wanted::default();
+    let mut conduct = Conduct::of(&record.manifest, trial, spec);
+    let mut wanted = Wanted { launch_ns: conduct.launch_ns, ..Wanted::default() };
     // Without any answer there are no incidents, and all messages are lost or not sent.
     let mut any_lost = true;
     if let Some(found) = &found {
@@ -214,13 +215,14 @@ fn facts_of(
             let done = record.manifest.trials.iter().find(|done| done.id == trial);
             let drops = Drops::of(&view.seen).with_launches(done.and_then(|done| done.stream.as_ref()));
             let drops = done.into_iter().fold(drops, |drops, done| drops.with_policed(&done.ends));
+            let drops =
+                done.zip(spec).into_iter().fold(drops, |drops, (done, spec)| drops.with_launch_gate(done, spec));
             stamps::read(record, trial, &wanted, pong.is_followed(), &drops)?
         }
     };
     let recorded = seen.as_deref().unwrap_or_default();
     let guests = Guest::of(&record.manifest, trial, &pong, recorded);
     let slots = found.as_ref().map_or(0, |found| found.slots);
-    let mut conduct = Conduct::of(&record.manifest, trial, spec);
     conduct.held = spec.map(|spec| held::of(record, trial, spec, slots)).transpose()?.unwrap_or_default();
     conduct.handled = executor.filter(|_| wanted.calls).map(|spec| {
         let is_one_thread = spec.arrangement.is_some_and(|a| a.executors == 1);

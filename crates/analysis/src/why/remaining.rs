@@ -78,7 +78,9 @@ pub(crate) fn without(
             let of_trial = covered.iter().filter(|e| e.report.trial == trial.trial);
             let removal = Removal::of(of_trial, cause);
             for (due_ns, received_ns) in &trial.read.times {
-                let (latency_ns, ns) = (received_ns - due_ns, removal.between(*due_ns, *received_ns));
+                // No message leaves before its launch time.
+                let leaves_ns = (due_ns + trial.conduct.launch_ns).min(*received_ns);
+                let (latency_ns, ns) = (received_ns - due_ns, removal.between(leaves_ns, *received_ns));
                 if ns > 0 {
                     tail.replace(latency_ns, latency_ns - ns);
                     shortened += 1;

@@ -18,6 +18,9 @@ pub(crate) struct Stamps {
     pub slot: u64,
     /// Time at which the message was due; with stop-and-wait, at which its send call began.
     pub due_ns: i64,
+    /// Earliest time at which the message could leave: if it has a launch time, the time at which its queue may give it to the
+    /// device, otherwise the time at which it was due.
+    pub leaves_ns: i64,
     pub send_ns: i64,
     pub sent_ns: i64,
     /// Time at which the send call of the previous slot returned.
@@ -75,14 +78,18 @@ impl Stamps {
         legs
     }
 
-    fn read(batch: &SlotBatch, i: usize, previous_sent_ns: i64, with_echo: bool) -> Option<Stamps> {
+    /// `launch_ns`: time by which a message is due before it may leave.
+    fn read(batch: &SlotBatch, i: usize, previous_sent_ns: i64, wanted: (bool, i64)) -> Option<Stamps> {
+        let (with_echo, launch_ns) = wanted;
         let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
         let thread = |column: &[i64]| i32::try_from(time(column)?).ok();
         let send_ns = time(&batch.send_begin_ns)?;
         let echo = || Some([time(&batch.echo_in_ns)?, time(&batch.echo_begin_ns)?, time(&batch.echo_end_ns)?]);
+        let due_ns = time(&batch.intended_ns).unwrap_or(send_ns);
         Some(Stamps {
             slot: counter_of(*batch.seq.get(i)?),
-            due_ns: time(&batch.intended_ns).unwrap_or(send_ns),
+            due_ns,
+            leaves_ns: due_ns + launch_ns,
             send_ns,
             sent_ns: time(&batch.send_end_ns).unwrap_or(send_ns),
             previous_sent_ns: (previous_sent_ns != NO_TIME).then_some(previous_sent_ns),
@@ -104,7 +111,7 @@ impl Lost {
         let slot = batch.seq.get(i).map_or(u64::MAX, |seq| counter_of(*seq));
         let reason = |sender, receiver| drops.of_message(slot, (sender, receiver), due_ns?);
         let at = match () {
-            () if batch.outcome[i] == Outcome::NotSent as u8 => (LossPlace::NeverSent, drops.refused(slot)),
+            () if batch.outcome[i] == Outcome::NotSent as u8 => (LossPlace::NeverSent, drops.refused(slot, due_ns)),
             () if time(&batch.echo_in_ns).is_none() => (LossPlace::OnTheWayOut, reason("ping", "pong")),
             () if time(&batch.echo_end_ns).is_none() => (LossPlace::AtThePong, None),
             () => (LossPlace::OnTheWayBack, reason("pong", "ping")),
@@ -144,6 +151,8 @@ pub(crate) struct Wanted {
     pub times: Vec<Range<u64>>,
     /// Whether the times are wanted in which the ends handled messages.
     pub calls: bool,
+    /// Time by which a message of the ping is due before it may leave, ns; 0 without launch times.
+    pub launch_ns: i64,
 }
 
 /// What was read from the samples of a trial. Messages without an answer have no times.
@@ -185,7 +194,8 @@ pub(crate) fn read(
         for row in wanted.messages.range(rows.clone()) {
             let i = (row - first) as usize;
             let previous = i.checked_sub(1).map_or(sent_before, |before| batch.send_end_ns[before]);
-            read.messages.extend(Stamps::read(batch, i, previous, with_echo).map(|stamps| (*row, stamps)));
+            read.messages
+                .extend(Stamps::read(batch, i, previous, (with_echo, wanted.launch_ns)).map(|stamps| (*row, stamps)));
         }
         let before = wanted.times.partition_point(|r| r.end <= rows.start);
         for range in wanted.times[before..].iter().take_while(|r| r.start < rows.end) {

@@ -122,6 +122,8 @@ fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
                 Some(Reason::Counted(..)) => Evidence::Counted,
                 // The gate counts all packets, also of other senders, over the whole trial.
                 Some(Reason::Policed) => Evidence::AtMost,
+                // By the schedule, without a report of the kernel.
+                Some(Reason::OutsideWindow) => Evidence::Inferred,
                 _ => Evidence::Seen,
             },
         }

@@ -119,7 +119,10 @@ fn hop(piece: &Piece, from_ns: i64, share: Option<&Share>, stamps: &Stamps) -> H
     let on_the_way = matches!(piece.what, Doing::Passed(..))
         || share.is_some_and(|share| thread_of_host(piece, share).is_some()) && is_without_message(piece)
         || is_without_message(piece)
-            && matches!(cause, None | Some(CauseWord::Network | CauseWord::Gate | CauseWord::HoldAndRelease));
+            && matches!(
+                cause,
+                None | Some(CauseWord::Network | CauseWord::Gate | CauseWord::Launch | CauseWord::HoldAndRelease)
+            );
     let in_call = from_ns < stamps.sent_ns;
     match (piece.leg, piece.end) {
         (Metric::SendLateness, _) => Hop::Sender,

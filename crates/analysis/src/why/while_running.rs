@@ -75,6 +75,8 @@ pub struct RunningCauses {
 impl Running<'_> {
     /// The causes at the sending end of its worst incident. `ordinary`: messages that were on time, from which the usual is known.
     pub fn of_sender(&self, worst: &WorstIncident, ordinary: &[KeptRow]) -> RunningCauses {
+        let launch_ns = Conduct::of_spec(self.spec).launch_ns;
+        let of_row = |kept: &KeptRow| of_row(kept, launch_ns);
         let messages = worst.rows.iter().filter_map(|(row, kept)| Some((*row, of_row(kept)?))).collect();
         let usual: Vec<Stamps> = ordinary.iter().filter_map(of_row).collect();
         let pong = Pong::NotFollowed("the trial still runs".to_owned());
@@ -102,6 +104,7 @@ impl Running<'_> {
         let stamps = Stamps {
             slot: counter_of(seq),
             due_ns: begin_ns,
+            leaves_ns: begin_ns,
             send_ns: begin_ns,
             sent_ns: begin_ns,
             previous_sent_ns: None,
@@ -146,13 +149,16 @@ impl Running<'_> {
     }
 }
 
-fn of_row(kept: &KeptRow) -> Option<Stamps> {
+/// The times of a message, which is due by `launch_ns` before it may leave.
+fn of_row(kept: &KeptRow, launch_ns: i64) -> Option<Stamps> {
     let KeptRow { row, previous_sent_ns } = kept;
     let time = |ns: i64| (ns != NO_TIME).then_some(ns);
     let send_ns = time(row.send_begin_ns)?;
+    let due_ns = time(row.intended_ns).unwrap_or(send_ns);
     Some(Stamps {
         slot: counter_of(row.seq),
-        due_ns: time(row.intended_ns).unwrap_or(send_ns),
+        due_ns,
+        leaves_ns: due_ns + launch_ns,
         send_ns,
         sent_ns: time(row.send_end_ns).unwrap_or(send_ns),
         previous_sent_ns: time(*previous_sent_ns),

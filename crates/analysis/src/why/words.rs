@@ -140,6 +140,7 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         }
         CauseWord::Softirq => format!("the soft interrupt {} had {cpu}", by()),
         CauseWord::Gate => format!("the gate for messages{end} was closed"),
+        CauseWord::Launch => format!("the launch time of the message{end} had not come"),
         CauseWord::QueueDiscipline => format!("the packet was in the queue discipline {}", by()),
         CauseWord::DeviceQueue => format!("the packet was at the device {}", by()),
         CauseWord::Retransmission => "a packet did not arrive, until the message was sent again".to_owned(),

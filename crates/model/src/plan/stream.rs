@@ -55,6 +55,13 @@ impl StreamSpec {
     pub fn lead(&self) -> Nanos {
         self.launch.map_or(Nanos(0), |launch| launch.lead)
     }
+
+    /// Time by which a message is due at the sender before its queue may give it to the device. Zero without launch times, and if
+    /// launch times are deadlines, before which a message may leave at any time.
+    pub fn least_wait(&self) -> Nanos {
+        let strict = self.launch.filter(|launch| launch.mode == LaunchMode::Strict);
+        strict.map_or(Nanos(0), |launch| Nanos((launch.lead.0 - launch.ahead.0).max(0)))
+    }
 }
 
 impl fmt::Display for StreamSpec {
@@ -123,6 +130,10 @@ mod tests {
         assert_eq!(stream.to_string(), "offset 100 us, launch times 1 ms ahead");
         let deadline = StreamSpec { launch: Some(LaunchSpec { mode: LaunchMode::Deadline, ..launch }), ..stream };
         assert_eq!(deadline.to_string(), "offset 100 us, launch times 1 ms ahead (deadline)");
+        assert_eq!(
+            [stream, deadline, StreamSpec { launch: None, ..stream }].map(|of| of.least_wait().0),
+            [700_000, 0, 0]
+        );
         assert_eq!((stream.lead(), StreamSpec { launch: None, ..stream }.lead()), (Nanos(1_000_000), Nanos(0)));
         let text = serde_json::to_string(&stream).unwrap();
         assert_eq!(serde_json::from_str::<StreamSpec>(&text).unwrap(), stream);

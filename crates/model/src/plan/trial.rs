@@ -34,6 +34,14 @@ pub struct Plan {
     pub settings: Vec<String>,
 }
 
+impl Plan {
+    /// What the trial with this id measures; `None` = the plan has no such trial.
+    pub fn spec_of(&self, trial: usize) -> Option<&TrialSpec> {
+        let trial = self.trials.iter().find(|one| one.id == trial)?;
+        self.conditions.get(trial.condition).map(|condition| &condition.spec)
+    }
+}
+
 /// A condition: one combination of levels of the factors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {

@@ -146,6 +146,7 @@ pub fn cause_words(cause: CauseWord, end: Option<&str>, by: Option<&CausedBy>) -
         CauseWord::RtThrottled => format!("stopped by the limit of real-time run time{end}"),
         CauseWord::DeadlineThrottled => format!("stopped by the run time of the policy deadline{end}"),
         CauseWord::Gate => format!("until the gate opened{end}"),
+        CauseWord::Launch => format!("until the launch time{end}"),
         CauseWord::QueueDiscipline => format!("in the queue discipline {by} (towards the {} end)", towards()),
         CauseWord::DeviceQueue => format!("at the device {by} (towards the {} end)", towards()),
         CauseWord::Retransmission => format!("until messages were sent again (towards the {} end)", towards()),

@@ -109,6 +109,7 @@ impl Kind {
                 | CauseWord::HoldAndRelease
                 | CauseWord::QueueDiscipline
                 | CauseWord::Gate
+                | CauseWord::Launch
                 | CauseWord::DeviceQueue
                 | CauseWord::Retransmission
                 | CauseWord::Reassembly

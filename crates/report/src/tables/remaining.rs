@@ -104,6 +104,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::RtThrottled => "the stops by the limit of real-time run time".to_owned(),
         CauseWord::DeadlineThrottled => "the stops by the run time of the policy deadline".to_owned(),
         CauseWord::Gate => "the waits for the gate".to_owned(),
+        CauseWord::Launch => "the waits for the launch time".to_owned(),
         CauseWord::QueueDiscipline => format!("the waits in the queue discipline {by}"),
         CauseWord::DeviceQueue => format!("the time at the device {by}"),
         CauseWord::Retransmission => "the time until messages were sent again".to_owned(),

@@ -100,6 +100,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::RtThrottled => "real-time limit".to_owned(),
         CauseWord::DeadlineThrottled => "deadline run time".to_owned(),
         CauseWord::Gate => "gate closed".to_owned(),
+        CauseWord::Launch => "before its launch time".to_owned(),
         CauseWord::QueueDiscipline => format!("queue discipline {by}"),
         CauseWord::DeviceQueue => format!("device {by}"),
         CauseWord::Retransmission => "until sent again".to_owned(),

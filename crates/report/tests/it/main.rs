@@ -8,6 +8,7 @@ mod delivery;
 mod flaws;
 mod gates;
 mod held;
+mod launches;
 mod patterns;
 mod perfetto;
 mod remaining;

@@ -3,7 +3,7 @@
 use super::RunError;
 use std::path::Path;
 use tailbound_gates::Gate;
-use tailbound_model::{Metric, PathEnd, Severity, TrialSpec, Warning};
+use tailbound_model::{Metric, NO_TIME, PathEnd, Severity, TrialSpec, Warning};
 use tailbound_record::{Columns, Departures, Record};
 
 /// Warnings about messages of a trial that left, or arrived, before their gate permitted them, by the schedule that the kernel reported.
@@ -22,14 +22,19 @@ pub(super) fn outside(
         return Ok(Vec::new());
     }
     let mut counts = vec![(0, 0); gates.len()];
-    let columns = Columns::of(&[Metric::Out, Metric::Turnaround, Metric::Back]).with_echo_begin().with_seq();
+    let metrics = [Metric::FromIntended, Metric::Out, Metric::Turnaround, Metric::Back];
+    let columns = Columns::of(&metrics).with_echo_begin().with_seq();
     let record = Record::open(dir)?;
+    let launch_ns = record.manifest.launch_wait_ns(trial);
     let departures = gates.iter().map(|(end, _)| Departures::of(&record, trial, end));
     let departures: Vec<Departures> = departures.collect::<Result<_, _>>()?;
     record.scan(trial, &columns, &mut |batch| {
         for (((end, gate), departures), (outside, all)) in gates.iter().zip(&departures).zip(&mut counts) {
             for (i, sent_ns, received_ns) in batch.ways(end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
-                let times = (sent_ns, has_one_clock.then_some(received_ns));
+                // A message with a launch time is not ready before.
+                let leaves_ns = Some(batch.intended_ns[i]).filter(|ns| end == "ping" && *ns != NO_TIME);
+                let ready_ns = leaves_ns.map_or(sent_ns, |due_ns| sent_ns.max(due_ns + launch_ns));
+                let times = (ready_ns, has_one_clock.then_some(received_ns));
                 let Some(departure) = departures.of_message(batch.seq[i], times, gate.is_by_card()) else { continue };
                 *all += 1;
                 *outside += u64::from(departure.left_ns < gate.permitted_ns(departure.ready_ns));
