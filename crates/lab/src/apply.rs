@@ -75,8 +75,8 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             };
             converse(rooms.get(at.room)?, job)?.wait().await?
         }
-        Step::Gates { at, gates } => {
-            let start = gates::Start { second_ns: &rooms.second_ns, handle: gates::HANDLE };
+        Step::Gates { at, gates, launch } => {
+            let start = gates::Start { second_ns: &rooms.second_ns, handle: gates::HANDLE, launch };
             gates::put(rooms.get(at.room)?, at.name, &gates, start).await
         }
         Step::Shaping { at, shaping } => shaping::put(rooms.get(at.room)?, at.name, (shaping, shaping::HANDLE)).await,

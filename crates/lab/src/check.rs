@@ -72,7 +72,7 @@ impl LabSpec {
                     lacks.extend(shaping::problem(has_credits));
                 }
                 if lacks.is_empty() && shape.launch.is_some() {
-                    lacks.extend(launch::problem());
+                    lacks.extend(launch::problem(shape.gates.contains_key(&0)));
                 }
                 if lacks.is_empty() && self.police.iter().any(Option::is_some) {
                     lacks.extend(police::problem());

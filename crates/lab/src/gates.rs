@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tailbound_host::clock;
 use tailbound_host::ptp_clock::{PtpClock, PtpError, ptp_device_of};
 use tailbound_host::queues;
-use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, Nanos, Problem, QueueDiscipline, ROOT};
+use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, LaunchSpec, Nanos, Problem, QueueDiscipline, ROOT};
 
 pub(crate) const KIND: &str = "taprio";
 /// The handle of `taprio` of an interface that Tailbound makes, by which its queues are named.
@@ -59,12 +59,14 @@ pub(crate) struct Start<'a> {
     pub second_ns: &'a OnceLock<i64>,
     /// Handle of the queue discipline.
     pub handle: u32,
+    /// Launch times of the messages, for the queues of their class.
+    pub launch: Option<LaunchSpec>,
 }
 
 /// Gives an interface these gates in the place of its queue discipline, waits until they are in force, and compares them with what
 /// the kernel reports.
 pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, start: Start<'_>) -> io::Result<()> {
-    let (second_ns, handle) = (start.second_ns, start.handle);
+    let Start { second_ns, handle, launch } = start;
     let second_ns = reference_ns(second_ns);
     let tai = Reading::of_clock(libc::CLOCK_TAI)?;
     let (is_by_card, of_card) = (gates.by == GatesBy::Offload, name.clone());
@@ -74,8 +76,14 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, start: S
     let root =
         QueueDiscipline { handle, size_table: size_table(), ..QueueDiscipline::at_root(KIND, options(gates, base_ns)) };
     let (by, queues) = (gates.by, gates.queues());
+    let launching = launch.map_or_else(Vec::new, |launch| launch::below(gates, launch, handle));
     let job = move |index| {
         queues::replace(index, &root)?;
+        launching.iter().try_for_each(|queue| queues::add(index, queue))?;
+        if !launching.is_empty() && by == GatesBy::Software {
+            // The kernel stops the timer of the schedule when it gets another queue (`taprio_reset` of net/sched/sch_taprio.c).
+            queues::replace(index, &root)?;
+        }
         if let GatesBy::Assist { ahead } = by {
             let all = (1..=u32::from(queues)).map(|number| launch::of_all_sockets(handle | number, ahead.0));
             all.into_iter().try_for_each(|queue| queues::add(index, &queue))?;
@@ -87,6 +95,12 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, start: S
     tokio::time::sleep(Duration::from_nanos(wait_ns.unsigned_abs())).await;
     if let GatesBy::Assist { ahead } = gates.by {
         launched_ahead(netns, &name, (handle, queues, ahead)).await?;
+    }
+    if let Some(launch) = launch {
+        let all = qdisc::at(netns, &name, queues::read).await?;
+        if let Some(text) = launch::difference(&all, gates, launch, handle) {
+            return Err(io::Error::other(format!("the kernel set other queues with launch times: {text}")));
+        }
     }
     let found = in_force(netns, &name, gates).await?;
     let asked = GatesFact {

@@ -367,7 +367,7 @@ async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Resu
         _ => None,
     });
     let launching = steps.iter().find_map(|step| match step {
-        Step::Launch { at, .. } if at.room == room => Some(at.name.clone()),
+        Step::Launch { at, .. } | Step::Gates { at, launch: Some(_), .. } if at.room == room => Some(at.name.clone()),
         _ => None,
     });
     Ok(Side { site: Site::Here(netns), net, gated, shaped, launching })

@@ -1,11 +1,15 @@
 //! Launch times of the messages of an interface: the queue discipline `etf` (tc-etf(8)) for the queue of their priority, below
-//! `mqprio` (tc-mqprio(8)), whose other queue sends everything else at once.
+//! `mqprio` (tc-mqprio(8)), whose other queue sends everything else at once. An interface with gates has `etf` for the queues of the
+//! class of the messages, below `taprio`, which refuses messages whose launch time is not in a window of the class.
 
 use crate::netns::NetNs;
 use crate::qdisc::{self, attributes, priority_map, push};
 use std::io;
+use std::ops::Range;
 use tailbound_host::queues;
-use tailbound_model::{LaunchMode, LaunchQueueFact, LaunchSpec, Problem, QueueDiscipline, ROOT, SOCKET_PRIORITIES};
+use tailbound_model::{
+    GatesSpec, LaunchMode, LaunchQueueFact, LaunchSpec, Problem, QueueDiscipline, ROOT, SOCKET_PRIORITIES,
+};
 
 const KIND: &str = "etf";
 const ABOVE: &str = "mqprio";
@@ -40,10 +44,41 @@ pub(crate) async fn put(netns: &NetNs, name: String, launch: LaunchSpec) -> io::
     }
 }
 
-/// The queue with launch times of an interface; `None` if it has none.
+/// The queues with launch times of an interface; `None` if it has none, or if they differ.
 pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<LaunchQueueFact>> {
-    let found = qdisc::at(netns, &name, |index| qdisc::found(index, KIND, QUEUE)).await?;
-    Ok(found.and_then(|found| parsed(&found.options)))
+    let all = qdisc::at(netns, &name, queues::read).await?;
+    let found: Vec<_> = all.iter().filter(|one| one.kind == KIND).map(|one| parsed(&one.options)).collect();
+    let first = found.first().copied().flatten();
+    Ok(first.filter(|first| found.iter().all(|one| *one == Some(*first))))
+}
+
+/// The queue disciplines for the queues of the class of the messages, below gates with this handle.
+pub(crate) fn below(gates: &GatesSpec, launch: LaunchSpec, handle: u32) -> Vec<QueueDiscipline> {
+    let below =
+        |number| QueueDiscipline { parent: handle | number, ..QueueDiscipline::at_root(KIND, options(asked(launch))) };
+    queues_of(gates, launch.priority).map(below).collect()
+}
+
+/// What differs from the queue disciplines of [`below`] at an interface that has `all`; `None` = nothing.
+pub(crate) fn difference(
+    all: &[QueueDiscipline],
+    gates: &GatesSpec,
+    launch: LaunchSpec,
+    handle: u32,
+) -> Option<String> {
+    let found = |asked: &QueueDiscipline| all.iter().find(|one| one.kind == KIND && one.parent == asked.parent);
+    let wanted = asked(launch);
+    below(gates, launch, handle).iter().find_map(|asked| match found(asked).map(|one| parsed(&one.options)) {
+        Some(Some(found)) if found == wanted => None,
+        found => Some(format!("queue {}: {:?} instead of {wanted:?}", asked.parent & 0xffff, found.flatten())),
+    })
+}
+
+/// Numbers of the transmit queues of the class of this priority, counted from 1 as the kernel names them.
+fn queues_of(gates: &GatesSpec, priority: u8) -> Range<u32> {
+    let class = gates.class_of_priority()[usize::from(priority % SOCKET_PRIORITIES)];
+    let of = |count: usize| gates.classes.iter().take(count).map(|class| u32::from(class.queues)).sum::<u32>();
+    1 + of(class.into())..1 + of(usize::from(class) + 1)
 }
 
 /// A queue on CLOCK_TAI that gives packets to the device this time before their launch time, ns, and never earlier.
@@ -110,23 +145,34 @@ fn parsed(options: &[u8]) -> Option<LaunchQueueFact> {
 /// The queue as commands for an interface.
 pub(crate) fn command(name: &str, launch: &LaunchSpec) -> String {
     let map = classes(launch.priority).map(|class| class.to_string()).join(" ");
-    let deadline = if launch.mode == LaunchMode::Deadline { " deadline_mode" } else { "" };
     format!(
-        "tc qdisc add dev {name} root handle 1: {ABOVE} num_tc 2 map {map} queues 1@0 1@1 hw 0; tc qdisc add dev {name} parent 1:2 {KIND} clockid CLOCK_TAI delta {}{deadline}",
-        launch.ahead.0
+        "tc qdisc add dev {name} root handle 1: {ABOVE} num_tc 2 map {map} queues 1@0 1@1 hw 0; {}",
+        command_of_queue(name, launch, 2)
     )
 }
 
-/// Returns a problem if this kernel has no launch times.
-pub(crate) fn problem() -> Option<Problem> {
-    let kind = [ABOVE, KIND].into_iter().find(|kind| qdisc::is_missing(kind))?;
+/// The queues below gates as commands for an interface.
+pub(crate) fn command_below(name: &str, gates: &GatesSpec, launch: &LaunchSpec) -> String {
+    let queues = queues_of(gates, launch.priority);
+    queues.map(|number| command_of_queue(name, launch, number)).collect::<Vec<_>>().join("; ")
+}
+
+fn command_of_queue(name: &str, launch: &LaunchSpec, number: u32) -> String {
+    let deadline = if launch.mode == LaunchMode::Deadline { " deadline_mode" } else { "" };
+    format!("tc qdisc add dev {name} parent 1:{number} {KIND} clockid CLOCK_TAI delta {}{deadline}", launch.ahead.0)
+}
+
+/// Returns a problem if this kernel has no launch times. `below_gates`: whether the interface has gates.
+pub(crate) fn problem(below_gates: bool) -> Option<Problem> {
+    let needed = [KIND, ABOVE].into_iter().take(if below_gates { 1 } else { 2 });
+    let kind = needed.into_iter().find(|kind| qdisc::is_missing(kind))?;
     Some(qdisc::lack_of(kind, "launch times need", "launch"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::Nanos;
+    use tailbound_model::{GateClass, GatesBy, Nanos};
 
     #[test]
     fn the_kernel_reports_what_was_asked_for() {
@@ -142,5 +188,37 @@ mod tests {
             (&[2, 0, 0, 0, 1, 0][..], &[1, 0, 1, 0][..], &[0, 0, 1, 0][..])
         );
         assert!(command("tbx-p0", &launch).ends_with("parent 1:2 etf clockid CLOCK_TAI delta 300000 deadline_mode"));
+    }
+
+    #[test]
+    fn the_queues_of_the_class_of_the_messages_have_launch_times() {
+        let launch =
+            LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), mode: LaunchMode::Strict, priority: 3 };
+        let class = |name: &str, priorities: Vec<u8>, queues| GateClass {
+            name: name.into(),
+            priorities: priorities.into_iter().collect(),
+            queues,
+            preemptible: false,
+        };
+        let gates = GatesSpec {
+            by: GatesBy::Software,
+            classes: vec![class("a", vec![0, 1, 2], 2), class("stream", vec![3], 2), class("b", (4..16).collect(), 1)],
+            entries: Vec::new(),
+            cycle: None,
+            base: Nanos(0),
+            replace: false,
+        };
+        let below = below(&gates, launch, 5 << 16);
+        assert_eq!(below.iter().map(|one| one.parent & 0xffff).collect::<Vec<_>>(), [3, 4]);
+        let other = QueueDiscipline { parent: 5 << 16 | 1, ..QueueDiscipline::at_root("pfifo_fast", Vec::new()) };
+        let found = [other, below[0].clone(), below[1].clone()];
+        assert_eq!(difference(&found, &gates, launch, 5 << 16), None);
+        let text = difference(&found[..2], &gates, launch, 5 << 16).unwrap();
+        assert!(text.starts_with("queue 4: None instead of"), "{text}");
+        let deadline = LaunchSpec { mode: LaunchMode::Deadline, ..launch };
+        assert!(difference(&found, &gates, deadline, 5 << 16).is_some_and(|text| text.starts_with("queue 3: Some")));
+        let commands = command_below("x", &gates, &launch);
+        let one = |number| format!("tc qdisc add dev x parent 1:{number} etf clockid CLOCK_TAI delta 300000");
+        assert_eq!(commands, [one(3), one(4)].join("; "));
     }
 }

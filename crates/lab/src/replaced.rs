@@ -203,8 +203,8 @@ async fn put(
     let place = At { room: Room::End(at.end), name: name.clone() };
     match wanted {
         Wanted::Gates(gates) => {
-            let put = gates::put(at.netns, name, gates, gates::Start { second_ns, handle }).await;
-            put.map_err(|reason| failed(&Step::Gates { at: place, gates: gates.clone() }, reason))
+            let put = gates::put(at.netns, name, gates, gates::Start { second_ns, handle, launch: None }).await;
+            put.map_err(|reason| failed(&Step::Gates { at: place, gates: gates.clone(), launch: None }, reason))
         }
         Wanted::Shaping(shaping) => {
             let asked = asked_of(shaping, (at.netns, at.name, at.end)).map_err(|lack| LabError::Lacks(vec![lack]))?;

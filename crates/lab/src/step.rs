@@ -31,7 +31,7 @@ pub(crate) struct Shape {
     pub gates: BTreeMap<usize, GatesSpec>,
     /// Traffic classes of the interface of each end that has them, by the number of the end.
     pub shaping: BTreeMap<usize, ShapingSpec>,
-    /// Launch times of the messages of the first end, which has no gates then.
+    /// Launch times of the messages of the first end.
     pub launch: Option<LaunchSpec>,
 }
 
@@ -127,10 +127,12 @@ pub(crate) enum Step {
         at: At,
         delay: Nanos,
     },
-    /// Step of making a lab: open and close gates for the packets that an interface sends.
+    /// Step of making a lab: open and close gates for the packets that an interface sends; with `launch`, the packets of one class have
+    /// launch times.
     Gates {
         at: At,
         gates: GatesSpec,
+        launch: Option<LaunchSpec>,
     },
     /// Step of making a lab: give the packets that an interface sends traffic classes, and some classes credits.
     Shaping {
@@ -192,8 +194,9 @@ impl Shape {
         for (i, end) in ends.into_iter().enumerate() {
             let on_top = at(end.room, &format!("v{i}"));
             let delay = self.delay.map(|delay| Step::Delay { at: end.clone(), delay });
-            let gates = self.gates.get(&i).map(|gates| Step::Gates { at: end.clone(), gates: gates.clone() });
-            let launch = self.launch.filter(|_| i == 0).map(|launch| Step::Launch { at: end.clone(), launch });
+            let launch = self.launch.filter(|_| i == 0);
+            let gates = self.gates.get(&i).map(|gates| Step::Gates { at: end.clone(), gates: gates.clone(), launch });
+            let launch = launch.filter(|_| gates.is_none()).map(|launch| Step::Launch { at: end.clone(), launch });
             let shaping = shaped(i).map(|shaping| Step::Shaping { at: end.clone(), shaping });
             steps.extend(addressed(end, self.vlan.as_ref().map(|vlan| (on_top, vlan)), i));
             steps.extend(delay);
@@ -280,7 +283,10 @@ impl fmt::Display for Step {
                 delay.0,
                 netem::LIMIT
             ),
-            Step::Gates { at, gates } => write!(f, "{}: {}", at.room.name(), crate::gates::command(&at.name, gates)),
+            Step::Gates { at, gates, launch } => {
+                write!(f, "{}: {}", at.room.name(), crate::gates::command(&at.name, gates))?;
+                launch.map_or(Ok(()), |launch| write!(f, "; {}", launch::command_below(&at.name, gates, &launch)))
+            }
             Step::Shaping { at, shaping } => write!(f, "{}: {}", at.room.name(), shaping::command(&at.name, shaping)),
             Step::Launch { at, launch } => write!(f, "{}: {}", at.room.name(), launch::command(&at.name, launch)),
             Step::MulticastRoute(at) => {

@@ -33,8 +33,8 @@ pub struct Writer {
     pub refused: AtomicU64,
     /// Number of candidate ports that the writer asks at each peer.
     candidates: AtomicU32,
-    /// Priority of the messages with launch times, whose queue drops what has none; `None` = messages have no launch times.
-    launch_priority: Option<i32>,
+    /// Launch times of the messages; `None` = messages have no launch times.
+    launch: Option<Launch>,
     /// Stamps of sent messages; `None` = messages are not stamped.
     pub stamps: Option<Mutex<Collected>>,
     /// Refused launch times that nobody has asked for yet.
@@ -74,8 +74,7 @@ impl Writer {
     pub fn new(options: &Options, wanted: &Wanted, host: Host) -> Outcome<Arc<Writer>> {
         let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
         prepare(socket.as_raw_fd(), options)?;
-        let launch_priority =
-            options.launch.map(|deadline| launch(socket.as_raw_fd(), options, deadline)).transpose()?;
+        let launch = options.launch.map(|deadline| Launch::of(options, deadline)).transpose()?;
         if let Some(by_card) = options.stages {
             net::transmit_stamps(socket.as_raw_fd(), by_card).or_else(|e| os("timestamps: SO_TIMESTAMPING", &e))?;
         }
@@ -95,7 +94,7 @@ impl Writer {
             sent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             candidates: AtomicU32::new(FEWEST_CANDIDATES),
-            launch_priority,
+            launch,
             stamps: options.stages.map(|_| Mutex::default()),
             refused_launches: Mutex::default(),
             reading_errors: Mutex::default(),
@@ -114,7 +113,7 @@ impl Writer {
 
     /// Sends one sample that is to leave at `txtime_ns`, ns of CLOCK_TAI.
     pub fn send_at(&self, seq: u64, payload: &[u8], txtime_ns: i64) -> Outcome {
-        if self.launch_priority.is_none() {
+        if self.launch.is_none() {
             return fail(TB_EINVAL, "the option `launch` is off, so that no message has a launch time");
         }
         self.send_by(seq, payload, |fd, header, _, to| net::send_at(fd, header, payload, to, txtime_ns))
@@ -194,7 +193,7 @@ impl Writer {
             targets.connected = false;
             let _ = net::connect(self.common.fd(), None);
         }
-        self.set_priority(0);
+        self.launch.iter().for_each(|_| drop(set_priority(self.common.fd(), 0)));
         net::hear_refusals(self.common.fd(), false);
         self.common.settled.store(false, Ordering::SeqCst);
     }
@@ -204,20 +203,12 @@ impl Writer {
     pub fn settle(&self) {
         let mut targets = lock(&self.targets);
         self.common.settled.store(true, Ordering::SeqCst);
-        self.set_priority(self.launch_priority.unwrap_or_default());
+        self.launch.iter().for_each(|launch| launch.begin(self.common.fd()));
         // The kernel reports refused datagrams only from now on, because most of the asked ports refuse the questions.
         net::hear_refusals(self.common.fd(), true);
         // The socket is not connected to a group, because answers and goodbyes come from other addresses.
         if let ([(_, only)], None) = (targets.readers.as_slice(), &targets.group) {
             targets.connected = net::connect(self.common.fd(), Some(only)).is_ok();
-        }
-    }
-
-    /// Sets the priority of the following datagrams, if messages have launch times. Questions of the discovery have none, and must not
-    /// come into their queue. The priority was permitted when the writer was made.
-    fn set_priority(&self, priority: i32) {
-        if self.launch_priority.is_some() {
-            let _ = set_priority(self.common.fd(), priority);
         }
     }
 
@@ -324,16 +315,31 @@ impl Writer {
         true
     }
 }
+/// Launch times of the messages of a writer.
+#[derive(Debug, Clone, Copy)]
+struct Launch {
+    /// Priority of the messages, whose queue drops what has no launch time.
+    priority: i32,
+    deadline: bool,
+}
 
-/// Gives the datagrams of a socket launch times. Returns the priority that they have as soon as the writer is matched.
-fn launch(fd: RawFd, options: &Options, deadline: bool) -> Outcome<i32> {
-    net::launch_times(fd, deadline)
-        .or_else(|e| os("launch: SO_TXTIME with CLOCK_TAI needs CAP_NET_ADMIN, or root", &e))?;
-    let priority = options.priority.unwrap_or_default();
-    // Whether the priority is permitted is known now.
-    set_priority(fd, priority)?;
-    set_priority(fd, 0)?;
-    Ok(priority)
+impl Launch {
+    /// Finds out with another socket whether launch times and the priority are permitted.
+    fn of(options: &Options, deadline: bool) -> Outcome<Launch> {
+        let tried = net::socket(options.address).or_else(|e| os("socket", &e))?;
+        net::launch_times(tried.as_raw_fd(), deadline)
+            .or_else(|e| os("launch: SO_TXTIME with CLOCK_TAI needs CAP_NET_ADMIN, or root", &e))?;
+        let priority = options.priority.unwrap_or_default();
+        set_priority(tried.as_raw_fd(), priority)?;
+        Ok(Launch { priority, deadline })
+    }
+
+    /// The following datagrams of a socket have launch times. Questions of the discovery have none: they must neither come into the
+    /// queue of the messages, nor come from a socket with launch times, because an interface with gates drops what has none then.
+    /// Sending with a launch time fails if this was not permitted.
+    fn begin(self, fd: RawFd) {
+        let _ = net::launch_times(fd, self.deadline).is_ok_and(|()| set_priority(fd, self.priority).is_ok());
+    }
 }
 
 /// Sends a datagram again as long as the send call returns the error of an earlier datagram, for example of a discovery

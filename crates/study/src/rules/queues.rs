@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::resolve::Places;
-use tailbound_model::{EndSpec, GatesBy, GatesSpec, PathSpec, PlaceSpec, TrialSpec};
+use tailbound_model::{EndSpec, GatesBy, GatesSpec, LaunchSpec, PathSpec, PlaceSpec, TrialSpec};
 
 /// Refuses gates where they cannot be set or read: on an interface that Tailbound makes, only the kernel opens and closes gates, in
 /// network namespaces; interfaces of the user belong to an existing path on this host.
@@ -119,7 +119,7 @@ pub(super) fn stream(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let reason = format!("`{}` does not send at times of CLOCK_TAI", spec.driver.name);
         return fault(reason, "remove `stream`, or name another driver");
     }
-    stream.launch?;
+    let launch = stream.launch?;
     if matches!(spec.path, PathSpec::Veth { delay: Some(_), .. }) {
         let reason = "an interface has one queue discipline: it can have launch times or a delay";
         return fault(reason.into(), "remove `launch`, or `delay` of the path");
@@ -132,11 +132,29 @@ pub(super) fn stream(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let reason = format!("launch times need a network namespace, and the ping has the place {}", spec.ping.place);
         return fault(reason, "write `place: netns`, or remove `launch`");
     }
-    if spec.ping.gates.is_some() {
-        let reason = "an interface has one queue discipline: the ping can have gates or launch times";
-        return fault(reason.into(), "remove `launch`, or the `gates` of the ping");
+    spec.ping.gates.as_ref().and_then(|gates| below_gates(gates, launch, fault))
+}
+
+/// Refuses launch times of the messages of an interface with gates that cannot keep them.
+fn below_gates(gates: &GatesSpec, launch: LaunchSpec, fault: impl Fn(String, &str) -> Option<Fault>) -> Option<Fault> {
+    if matches!(gates.by, GatesBy::Assist { .. }) {
+        let reason = "gates by `assist` give each frame of the ping a launch time of their own".to_owned();
+        return fault(reason, "write `by: software` in the `gates` of the ping, or remove `launch`");
     }
-    None
+    let class = gates.classes.iter().find(|class| class.priorities.contains(&launch.priority))?;
+    let others = class.priorities.iter().filter(|priority| **priority != launch.priority).map(u8::to_string);
+    let others = others.collect::<Vec<_>>().join(", ");
+    if others.is_empty() {
+        return None;
+    }
+    let reason = format!(
+        "the messages have launch times, and their class `{}` has other priorities too ({others}): its queue would drop everything \
+         that has no launch time",
+        class.name
+    );
+    let help =
+        format!("give the messages a class of their own: `{{ name: stream, priorities: [{}] }}`", launch.priority);
+    fault(reason, &help)
 }
 
 /// Refuses policing on an interface that Tailbound does not create, and of messages whose losses are not named one by one.
