@@ -92,8 +92,7 @@ impl Record {
         let changed = |e| RecordError::damaged(self.dir(), format!("it changes while read: {e}"));
         let (latency, round_trip) = (latency.finish().map_err(changed)?, round_trip.finish().map_err(changed)?);
         let ([p10_ns, p50_ns], [round_trip_ns]) = (latency.as_slice(), round_trip.as_slice()) else { return Ok(None) };
-        let launch_ns = self.manifest.launch_wait_ns(trial);
-        let rule = LateRule::of_launched((*p10_ns, *p50_ns), launch_ns, *round_trip_ns, late_above_ns);
+        let rule = LateRule::new((*p10_ns, *p50_ns), *round_trip_ns, late_above_ns);
         let found = self.manifest.until.as_ref().and_then(|until| until.found.as_ref());
         let pinned = found.filter(|found| found.trial == trial).map(|found| found.row);
         let mut finder = IncidentFinder::new(rule, most).pinning(pinned);

@@ -76,8 +76,6 @@ pub struct RunningIncidents {
     /// Number of slots that the trial measures, as planned.
     slots: u64,
     late_above_ns: Option<i64>,
-    /// Time by which messages are due before they may leave, ns; 0 without launch times.
-    launch_ns: i64,
     latencies: Histogram,
     round_trips: Histogram,
     /// Messages that cannot be judged yet, with the numbers of their rows.
@@ -106,7 +104,6 @@ impl RunningIncidents {
         RunningIncidents {
             slots,
             late_above_ns,
-            launch_ns: 0,
             latencies: Histogram::new(),
             round_trips: Histogram::new(),
             waiting: Vec::new(),
@@ -120,12 +117,6 @@ impl RunningIncidents {
             newest_worst: None,
             ordinary_rows: Vec::new(),
         }
-    }
-
-    /// The same for messages that are due by this time before they may leave, ns.
-    #[must_use]
-    pub fn of_launched(self, launch_ns: i64) -> RunningIncidents {
-        RunningIncidents { launch_ns, ..self }
     }
 
     /// Takes the worst of the incidents that have ended since the previous call, if one of them has an excess.
@@ -231,7 +222,7 @@ impl RunningIncidents {
         let round_trip_ns = low_ns(&self.round_trips, Quantile::P50, self.round_trips.count());
         let rule = match (latency(tenth), latency(Quantile::P50), round_trip_ns) {
             (Some(p10_ns), Some(p50_ns), Some(round_trip_ns)) => {
-                LateRule::of_launched((p10_ns, p50_ns), self.launch_ns, round_trip_ns, self.late_above_ns)
+                LateRule::new((p10_ns, p50_ns), round_trip_ns, self.late_above_ns)
             }
             // Without an answer, nothing is usual, and all messages are lost.
             _ => LateRule { median_ns: i64::MAX, limit_ns: i64::MAX, round_trip_ns: 0 },

@@ -21,19 +21,7 @@ impl LateRule {
     /// The rule for a trial with these quantiles of the latency: a message is late above
     /// p50 + max(5 x (p50 - p10), p50, 50 us), or above `asked`, the limit of the study. All times in ns.
     pub fn new((p10_ns, p50_ns): (i64, i64), round_trip_ns: i64, asked: Option<i64>) -> LateRule {
-        LateRule::of_launched((p10_ns, p50_ns), 0, round_trip_ns, asked)
-    }
-
-    /// The same rule for messages that are due by `launch_ns` before they may leave: a message is late above
-    /// p50 + max(5 x (p50 - p10), p50 - `launch_ns`, 50 us). All times in ns.
-    pub fn of_launched(
-        (p10_ns, p50_ns): (i64, i64),
-        launch_ns: i64,
-        round_trip_ns: i64,
-        asked: Option<i64>,
-    ) -> LateRule {
-        let spread_ns = p50_ns.saturating_sub(p10_ns).saturating_mul(5);
-        let distance = spread_ns.max(p50_ns.saturating_sub(launch_ns)).max(LEAST_DISTANCE_NS);
+        let distance = p50_ns.saturating_sub(p10_ns).saturating_mul(5).max(p50_ns).max(LEAST_DISTANCE_NS);
         LateRule { median_ns: p50_ns, limit_ns: asked.unwrap_or(p50_ns.saturating_add(distance)), round_trip_ns }
     }
 }
@@ -268,9 +256,6 @@ mod tests {
         assert_eq!(limit(60_000, 100_000, None), 300_000);
         assert_eq!(limit(9_000, 10_000, None), 60_000);
         assert_eq!(limit(9_000, 10_000, Some(15_000)), 15_000);
-        // Due 10 ms before they may leave, and 100 us on their way: the time before does not make the limit longer.
-        let launched = |asked| LateRule::of_launched((10_090_000, 10_100_000), 10 * MS, 0, asked).limit_ns;
-        assert_eq!((launched(None), launched(Some(MS))), (10_200_000, MS));
     }
 
     #[test]

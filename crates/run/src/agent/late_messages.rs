@@ -40,9 +40,7 @@ struct End {
 
 impl LateMessages {
     pub fn new(order: &Order) -> LateMessages {
-        let launch_ns = order.spec.stream.map_or(0, |stream| stream.least_wait().0);
         let running = RunningIncidents::new(order.slots.saturating_sub(order.warm_up), order.late_above_ns);
-        let running = running.of_launched(launch_ns);
         LateMessages {
             ends: order.ends.iter().map(|_| End { rows: 0, running: running.clone() }).collect(),
             ordinary: VecDeque::new(),

@@ -30,8 +30,7 @@ pub(crate) struct ReportKeys {
     /// range.
     pub above: Option<At<Duration>>,
     /// A message is late if the time from its due time to its answer (stop-and-wait: its round trip) is above this
-    /// limit. Default, for each trial: p50 + max(5 x (p50 - p10), p50, 50 us); with launch times, without the
-    /// wait for them in the second term.
+    /// limit. Default, for each trial: p50 + max(5 x (p50 - p10), p50, 50 us).
     pub late_above: Option<At<Duration>>,
     /// Windows of consecutive messages: the report counts the windows with too many late or lost messages. Default: at
     /// most 1 of 10 (`{ m: 1, k: 10 }`).
