@@ -286,7 +286,8 @@ pub(super) mod tests {
         let range_ns = [500 - 8_003, 1_400 + 8_003];
         assert_eq!(claim.difference_ns, [range_ns[0] - range_ns[1], range_ns[1] - range_ns[0]]);
         let text = claim.in_words();
-        let says = "(chrony) report offsets, root delays and root dispersions of one server by which CLOCK_REALTIME of both hosts would \
+        let says = "(chrony) report offsets, root delays and root dispersions of the server 192.0.2.1 (if both hosts mean one server by \
+                    this address) by which CLOCK_REALTIME of both hosts would \
                     differ by at most 16.906 us";
         assert!(text.ends_with(says), "{text}");
     }
@@ -324,7 +325,7 @@ pub(super) mod tests {
             assert!(judged.narrowed().is_none());
             let found = judged.warning().unwrap();
             assert_eq!((found.severity, found.problem.code.as_ref()), (Severity::Warning, "clock_claim_wrong"));
-            assert!(found.problem.what.contains("root dispersions of one server"), "{}", found.problem.what);
+            assert!(found.problem.what.contains("root dispersions of the server"), "{}", found.problem.what);
         }
         // The offset that chrony of one host reports is part of its claim: this host would be behind by 60 us.
         let (here, mut there) = (by_chrony("here", 5_000 * S), by_chrony("there", 5_000 * S - AHEAD_NS));

@@ -5,6 +5,7 @@
 
 use super::hardware::{self, Reported};
 use crate::clock_windows;
+use std::borrow::Cow;
 use std::net::IpAddr;
 use tailbound_model::{ClockHistory, RootError};
 
@@ -37,13 +38,17 @@ pub(super) enum Reference {
 
 impl Reference {
     /// What two services with this reference report, in words.
-    pub fn in_words(&self) -> &'static str {
+    pub fn in_words(&self) -> Cow<'static, str> {
         match self {
-            Reference::Grandmaster(_) => "offsets from one grandmaster",
+            Reference::Grandmaster(_) => "offsets from one grandmaster".into(),
             Reference::GrandmasterOfCards(_) => {
-                "offsets of hardware clocks from one grandmaster, and readings of these clocks,"
+                "offsets of hardware clocks from one grandmaster, and readings of these clocks,".into()
             }
-            Reference::Server(_) => "offsets, root delays and root dispersions of one server",
+            // In two private networks, one address can mean two servers.
+            Reference::Server(address) => format!(
+                "offsets, root delays and root dispersions of the server {address} (if both hosts mean one server by this address)"
+            )
+            .into(),
         }
     }
 }
@@ -75,7 +80,8 @@ pub(super) fn of(history: &ClockHistory) -> Option<ClockError> {
 }
 
 /// The server that a reference of chrony names, if each host means the same server by it: a reference clock has a name that other
-/// hosts use for their own one, and some addresses mean another server on each host or network.
+/// hosts use for their own one, and some addresses mean another server on each host. (A private
+/// address can mean another server on each network; but hosts of one site often have such a server.)
 fn server(name: &str) -> Option<IpAddr> {
     let address: IpAddr = name.parse().ok()?;
     let is_own = match address {
@@ -112,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_known_by_an_address_that_means_one_server_everywhere() {
+    fn a_server_is_known_by_an_address_that_other_hosts_can_mean_too() {
         for name in ["10.0.0.1", "192.0.2.7", "2001:db8::1"] {
             assert_eq!(server(name).map(|address| address.to_string()).as_deref(), Some(name));
         }

@@ -111,7 +111,11 @@ impl Lost {
         let slot = batch.seq.get(i).map_or(u64::MAX, |seq| counter_of(*seq));
         let reason = |sender, receiver| drops.of_message(slot, (sender, receiver), due_ns?);
         let at = match () {
-            () if batch.outcome[i] == Outcome::NotSent as u8 => (LossPlace::NeverSent, drops.refused(slot, due_ns)),
+            () if batch.outcome[i] == Outcome::NotSent as u8 => {
+                // The kernel refused only what was given to it.
+                let tried_ns = due_ns.filter(|_| time(&batch.send_begin_ns).is_some());
+                (LossPlace::NeverSent, drops.refused(slot, tried_ns))
+            }
             () if time(&batch.echo_in_ns).is_none() => (LossPlace::OnTheWayOut, reason("ping", "pong")),
             () if time(&batch.echo_end_ns).is_none() => (LossPlace::AtThePong, None),
             () => (LossPlace::OnTheWayBack, reason("pong", "ping")),

@@ -260,13 +260,14 @@ impl Host {
     /// Orders the host agent to prepare the loads of a neighbour. If the agent no longer answers, `end_loads` reports it.
     ///
     /// # Errors
-    /// The agent cannot prepare a load.
+    /// The agent cannot prepare a load, or sends another answer.
     pub fn prepare_loads(&self, order: Order) -> Result<(), RunError> {
         match self.with_agent(|agent| agent.exchange(Message::Prepare(Box::new(order)))) {
             Ok(Message::Failed(failed)) => {
                 Err(RunError::of(ExitCode::MachineNotFit, failed.problem.context(&self.called)))
             }
-            Ok(_) | Err(_) => Ok(()),
+            Ok(Message::Prepared(_)) | Err(_) => Ok(()),
+            Ok(_) => Err(not_fit(self.sentence("the host agent did not say whether the loads are prepared"), "")),
         }
     }
 
