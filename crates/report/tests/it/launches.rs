@@ -150,7 +150,7 @@ fn no_message_would_leave_before_its_launch_time_without_a_cause() {
 
 #[test]
 fn a_message_whose_launch_time_is_in_no_window_was_dropped_because_of_that() {
-    // The gate is open for 5 of 20 ms. The launch times of even slots are 1 ms after its opening, those of odd slots 11 ms.
+    // The gate is open for 5 of 20 ms. Even slots have launch times 1 ms after it opens, odd slots 11 ms after.
     let entry = |open, ms: i64| GateEntry { open, time: Nanos(ms * 1_000_000) };
     let gates = GatesFact {
         class_of_priority: vec![1, 1, 1, 0],

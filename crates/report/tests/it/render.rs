@@ -273,10 +273,10 @@ fn single_figures_need_nothing_else() {
             (Figure::Overhead, told) => {
                 assert!(told.unwrap_err().what.contains("the study names no baseline level"), "{name}")
             }
-            (Figure::GateWaits | Figure::GateTimeline, told) => {
-                assert!(told.unwrap_err().what.contains("no messages of known gates"), "{name}")
+            (Figure::GateWaits | Figure::GateTimeline, drawn) => {
+                assert!(drawn.unwrap_err().what.contains("no messages of known gates"), "{name}")
             }
-            (Figure::NetworkUser, told) => assert!(told.unwrap_err().what.contains("no receive stamps"), "{name}"),
+            (Figure::NetworkUser, drawn) => assert!(drawn.unwrap_err().what.contains("no receive stamps"), "{name}"),
             (Figure::TailEstimate, told) => assert!(told.unwrap_err().what.contains("not applicable"), "{name}"),
             (_, told) => {
                 let svg = told.unwrap();
