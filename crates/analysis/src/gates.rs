@@ -161,8 +161,7 @@ impl Table {
         let by_ping = way.end == "ping";
         for (i, sent_ns, received_ns) in batch.ways(by_ping).filter(|(i, ..)| !batch.warm_up[*i]) {
             let due_ns = Some(batch.intended_ns[i]).filter(|ns| by_ping && *ns != NO_TIME);
-            // A message with a launch time is not ready before.
-            let ready_ns = due_ns.map_or(sent_ns, |due_ns| sent_ns.max(due_ns + way.launch_ns));
+            let ready_ns = if by_ping { batch.ready_ns(i, sent_ns, way.launch_ns) } else { sent_ns };
             let times = (ready_ns, way.has_one_clock.then_some(received_ns));
             let Some(departure) = way.departures.of_message(batch.seq[i], times, way.gate.is_by_card()) else {
                 continue;

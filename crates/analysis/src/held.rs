@@ -67,7 +67,7 @@ pub(crate) fn of(record: &Record, trial: usize, spec: &TrialSpec, slots: u64) ->
 fn add(search: &mut HeldSearch, batch: &SlotBatch, (out, launch_ns): (bool, i64), gate: Option<&Gate>) {
     let measured = batch.ways(out).filter(|(i, ..)| !batch.warm_up[*i] && batch.intended_ns[*i] != NO_TIME);
     for (i, sent_ns, received_ns) in measured {
-        let sent_ns = if out { sent_ns.max(batch.intended_ns[i] + launch_ns) } else { sent_ns };
+        let sent_ns = if out { batch.ready_ns(i, sent_ns, launch_ns) } else { sent_ns };
         let sent_ns = gate.map_or(sent_ns, |gate| gate.permitted_ns(sent_ns));
         search.add(Passage { slot: counter_of(batch.seq[i]), due_ns: batch.intended_ns[i], sent_ns, received_ns });
     }
@@ -76,11 +76,12 @@ fn add(search: &mut HeldSearch, batch: &SlotBatch, (out, launch_ns): (bool, i64)
 /// The bursts of one direction.
 type OfLeg = fn(&Held) -> &HeldBursts;
 
-/// The bursts of the trials of a condition, by direction. Each trial has its id and the time at which slot 0 was due. Whether the
-/// messages may have been sent again is not known here.
-pub(crate) fn report(trials: &[(usize, i64, &Held)]) -> Vec<HeldReport> {
-    let legs: [(&str, OfLeg); 2] = [("out", |held| &held.out), ("back", |held| &held.back)];
-    let of_leg = |(leg, bursts): (&str, OfLeg)| {
+/// The bursts of the trials of a condition, by direction. Each trial has its id and the time at which slot 0 was due.
+/// `perhaps_sent_again`: whether messages of a leg may have been lost and sent again.
+pub(crate) fn report(trials: &[(usize, i64, &Held)], perhaps_sent_again: impl Fn(Metric) -> bool) -> Vec<HeldReport> {
+    let legs: [(&str, Metric, OfLeg); 2] =
+        [("out", Metric::Out, |held| &held.out), ("back", Metric::Back, |held| &held.back)];
+    let of_leg = |(leg, metric, bursts): (&str, Metric, OfLeg)| {
         let all = || trials.iter().map(|(trial, t0_ns, held)| (*trial, *t0_ns, bursts(held)));
         let mut longest: Vec<HeldBurstReport> =
             all().flat_map(|(trial, t0_ns, of)| of.longest.iter().map(move |one| burst(trial, t0_ns, one))).collect();
@@ -94,7 +95,7 @@ pub(crate) fn report(trials: &[(usize, i64, &Held)]) -> Vec<HeldReport> {
             messages: all().map(|(.., of)| of.messages).sum(),
             most_messages: all().map(|(.., of)| of.most_messages).max().unwrap_or(0),
             longest_ns,
-            perhaps_sent_again: false,
+            perhaps_sent_again: perhaps_sent_again(metric),
             longest,
         })
     };

@@ -61,6 +61,16 @@ impl SlotBatch {
         all.filter(|(_, sent_ns, received_ns)| *sent_ns != NO_TIME && *received_ns != NO_TIME)
     }
 
+    /// The earliest time at which the message of this slot, which the ping sent at `sent_ns`, could leave, in the clock of the ping,
+    /// ns: not before `launch_ns` after it was due. `launch_ns`: time by which messages are due before their launch time lets them
+    /// leave, ns; 0 without launch times.
+    pub fn ready_ns(&self, slot: usize, sent_ns: i64, launch_ns: i64) -> i64 {
+        match self.intended_ns[slot] {
+            NO_TIME => sent_ns,
+            due_ns => sent_ns.max(due_ns + launch_ns),
+        }
+    }
+
     fn number_column(&mut self, name: &str) -> &mut Vec<i64> {
         match name {
             "intended_ns" => &mut self.intended_ns,

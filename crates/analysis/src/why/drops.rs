@@ -83,6 +83,13 @@ impl Drops {
         drops
     }
 
+    /// Adds what the record of a trial says of messages that were not carried: launch times that the kernel of the ping refused or
+    /// that no window contains, and packets that the gates of a receiver dropped.
+    pub fn with_trial(self, done: &TrialRecord, spec: Option<&TrialSpec>) -> Drops {
+        let drops = self.with_launches(done.stream.as_ref()).with_policed(&done.ends);
+        if let Some(spec) = spec { drops.with_launch_gate(done, spec) } else { drops }
+    }
+
     /// Adds the launch times that the kernel of the ping refused.
     pub fn with_launches(mut self, stream: Option<&StreamFact>) -> Drops {
         let refused = stream.map_or(&[][..], |stream| &stream.refused);

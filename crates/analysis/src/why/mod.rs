@@ -66,7 +66,7 @@ use std::ops::Range;
 use tailbound_document::{
     HeldReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport,
 };
-use tailbound_model::{Attribution, Metric, ReceiveMode, SwitchScope, Switches, TrialSpec};
+use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
 use tailbound_stats::{ClockBounds, Incident, Misses};
 
@@ -160,12 +160,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
 fn hold_and_release(record: &Record, trials: &[&TrialFacts]) -> Vec<HeldReport> {
     let slot_0_ns = |id| record.manifest.trials.iter().find(|t| t.id == id).and_then(|t| t.t0_ns).unwrap_or(0);
     let held: Vec<_> = trials.iter().map(|t| (t.trial, slot_0_ns(t.trial), &t.conduct.held)).collect();
-    let sent_again = |leg| trials.iter().any(|trial| trial.conduct.are_sent_again(leg));
-    let with = |of_leg: HeldReport| HeldReport {
-        perhaps_sent_again: sent_again(if of_leg.leg == "back" { Metric::Back } else { Metric::Out }),
-        ..of_leg
-    };
-    held::report(&held).into_iter().map(with).collect()
+    held::report(&held, |leg| trials.iter().any(|trial| trial.conduct.are_sent_again(leg)))
 }
 
 /// True if an incident contains the message at which the run ended (`--until`).
@@ -213,10 +208,8 @@ fn facts_of(
             let view =
                 View::of(&Lines::middle(&pong, host_clock.as_ref()), seen.as_deref().unwrap_or_default(), &messages);
             let done = record.manifest.trials.iter().find(|done| done.id == trial);
-            let drops = Drops::of(&view.seen).with_launches(done.and_then(|done| done.stream.as_ref()));
-            let drops = done.into_iter().fold(drops, |drops, done| drops.with_policed(&done.ends));
-            let drops =
-                done.zip(spec).into_iter().fold(drops, |drops, (done, spec)| drops.with_launch_gate(done, spec));
+            let drops = Drops::of(&view.seen);
+            let drops = if let Some(done) = done { drops.with_trial(done, spec) } else { drops };
             stamps::read(record, trial, &wanted, pong.is_followed(), &drops)?
         }
     };

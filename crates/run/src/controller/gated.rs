@@ -3,7 +3,7 @@
 use super::RunError;
 use std::path::Path;
 use tailbound_gates::Gate;
-use tailbound_model::{Metric, NO_TIME, PathEnd, Severity, TrialSpec, Warning};
+use tailbound_model::{Metric, PathEnd, Severity, TrialSpec, Warning};
 use tailbound_record::{Columns, Departures, Record};
 
 /// Warnings about messages of a trial that left, or arrived, before their gate permitted them, by the schedule that the kernel reported.
@@ -31,9 +31,7 @@ pub(super) fn outside(
     record.scan(trial, &columns, &mut |batch| {
         for (((end, gate), departures), (outside, all)) in gates.iter().zip(&departures).zip(&mut counts) {
             for (i, sent_ns, received_ns) in batch.ways(end == "ping").filter(|(i, ..)| !batch.warm_up[*i]) {
-                // A message with a launch time is not ready before.
-                let leaves_ns = Some(batch.intended_ns[i]).filter(|ns| end == "ping" && *ns != NO_TIME);
-                let ready_ns = leaves_ns.map_or(sent_ns, |due_ns| sent_ns.max(due_ns + launch_ns));
+                let ready_ns = if end == "ping" { batch.ready_ns(i, sent_ns, launch_ns) } else { sent_ns };
                 let times = (ready_ns, has_one_clock.then_some(received_ns));
                 let Some(departure) = departures.of_message(batch.seq[i], times, gate.is_by_card()) else { continue };
                 *all += 1;
