@@ -1,12 +1,18 @@
 //! Time spans in which a clock was not known to be in step with its master.
 
 use tailbound_document::{BadClock, BadClockWindow};
-use tailbound_model::{ClockHistory, ClockReadings, MasterChange, Nanos, PortState};
+use tailbound_model::{BracketedReading, ClockHistory, ClockReadings, MasterChange, Nanos, PortState};
 use tailbound_stats::{ClockChange, ClockReading, SteadySearch};
 
 /// Shortest time without a synchronisation that is a window, ns, and this number of usual intervals.
 const GAP_NS: i64 = 2_000_000_000;
 const GAP_INTERVALS: i64 = 5;
+
+/// Largest difference between the rates of CLOCK_REALTIME and CLOCK_MONOTONIC_RAW: `adjtimex` sets ticks within 10 % and frequencies
+/// within 500 ppm, slews by 500 ppm with `adjtime`, and by a quarter of up to 0.5 s per second with ADJ_OFFSET (kernel/time/ntp.c).
+const REALTIME_RATE_PERCENT: i64 = 25;
+/// The same of a hardware clock, which at most stands still or runs twice as fast: drivers permit less than 1,000,000,000 ppb.
+const CARD_RATE_PERCENT: i64 = 100;
 
 /// All windows of a history, in the order of time. They may overlap.
 pub(crate) fn of(history: &ClockHistory) -> Vec<BadClockWindow> {
@@ -110,8 +116,36 @@ fn gaps(history: &ClockHistory) -> Vec<BadClockWindow> {
     times.windows(2).filter(|pair| pair[1] - pair[0] > longest_ns).map(gap).collect()
 }
 
-/// Steps of a clock by more than the bound, which its readings prove.
+/// Steps of a clock by more than the bound, which its readings prove: by the steady parts beside them, or else by two readings that
+/// differ more than any rate explains.
 fn steps(of: &ClockReadings, within: Nanos) -> Vec<BadClockWindow> {
+    let mut all = between_steady_parts(of, within);
+    let is_known = |jump: &BadClockWindow| all.iter().any(|w| w.from_ns < jump.to_ns && jump.from_ns < w.to_ns);
+    let jumps: Vec<BadClockWindow> = jumps(of, within).into_iter().filter(|jump| !is_known(jump)).collect();
+    all.extend(jumps);
+    all
+}
+
+/// Steps between two readings whose clock differs from CLOCK_MONOTONIC_RAW by more than the rate of the clock can explain, whatever a
+/// servo does meanwhile.
+fn jumps(of: &ClockReadings, within: Nanos) -> Vec<BadClockWindow> {
+    let rate_percent = if of.clock == "CLOCK_REALTIME" { REALTIME_RATE_PERCENT } else { CARD_RATE_PERCENT };
+    let jump = |pair: &[BracketedReading]| {
+        let [from, to] = [pair[0], pair[1]];
+        let shortest_ns = to.unadjusted_ns[0] - from.unadjusted_ns[1];
+        let longest_ns = to.unadjusted_ns[1] - from.unadjusted_ns[0];
+        let clock_ns = to.clock_ns - from.clock_ns;
+        let ahead_ns = clock_ns - longest_ns - longest_ns / 100 * rate_percent;
+        let back_ns = shortest_ns - shortest_ns / 100 * rate_percent - clock_ns;
+        let least_ns = ahead_ns.max(back_ns);
+        let why = format!("{} was stepped by {} or more, beside changes of its rate", of.clock, Nanos(least_ns));
+        let window = BadClockWindow { from_ns: from.at_ns, to_ns: to.at_ns, kind: BadClock::Stepped, why };
+        (least_ns > within.0.saturating_abs()).then_some(window)
+    };
+    of.readings.windows(2).filter_map(jump).collect()
+}
+
+fn between_steady_parts(of: &ClockReadings, within: Nanos) -> Vec<BadClockWindow> {
     let mut search = SteadySearch::default();
     for reading in &of.readings {
         let [before_a_ns, after_a_ns] = reading.unadjusted_ns;
@@ -137,7 +171,7 @@ fn steps(of: &ClockReadings, within: Nanos) -> Vec<BadClockWindow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{BracketedReading, ClockMaster, ClockOffsetFromMaster, PortChange, ServiceSilence};
+    use tailbound_model::{ClockMaster, ClockOffsetFromMaster, PortChange, ServiceSilence};
 
     const S: i64 = 1_000_000_000;
 
@@ -219,5 +253,35 @@ mod tests {
             "{stepped:?}"
         );
         assert_eq!(with_step(900), []);
+    }
+
+    #[test]
+    fn a_step_under_a_servo_is_proved_by_two_readings_and_a_change_that_a_rate_explains_is_not() {
+        // The servo changes the rate with each reading, by up to 500 ppm.
+        let windows = |clock: &str, step_ns: i64| {
+            let reading = |n: i64| {
+                let servo_ns = [0, 400_000, -300_000, 100_000, -500_000][n as usize % 5];
+                let clock_ns = 7 * S + n * S + servo_ns + if n > 10 { step_ns } else { 0 };
+                let (at_ns, unadjusted_ns) = (n * S, [100 * S + n * S - 50, 100 * S + n * S + 50]);
+                BracketedReading { at_ns, offset_ns: 0, half_width_ns: 50, clock_ns, unadjusted_ns }
+            };
+            jumps(
+                &ClockReadings {
+                    clock: clock.into(),
+                    readings: (0..20).map(reading).collect(),
+                    ..ClockReadings::default()
+                },
+                Nanos(1_000),
+            )
+        };
+        for (step_ns, least) in [(300_000_000, "50.4 ms"), (-300_000_000, "49.6 ms")] {
+            let found = windows("CLOCK_REALTIME", step_ns);
+            assert!(matches!(&found[..], [w] if (w.from_ns, w.to_ns) == (10 * S, 11 * S)), "{found:?}");
+            let why = format!("CLOCK_REALTIME was stepped by {least} or more, beside changes of its rate");
+            assert_eq!(found[0].why, why);
+            assert_eq!(windows("/dev/ptp0", step_ns), [], "a card may run this much faster");
+        }
+        assert_eq!(windows("CLOCK_REALTIME", 240_000_000), [], "ADJ_TICK and ADJ_OFFSET can do this");
+        assert_eq!(windows("/dev/ptp0", 2 * S).len(), 1);
     }
 }
