@@ -1,7 +1,7 @@
 //! The section of the HTML page with the round trips over time of each level of a factor, side by side.
 
 use crate::escape::{escape, prose};
-use crate::picture::canvas::Canvas;
+use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::levels::{Group, draw, side_by_side};
 use tailbound_document::Report;
 use tailbound_document::number::count;
@@ -31,6 +31,6 @@ pub(crate) fn section(report: &Report) -> String {
     format!(
         "<section id=\"levels\"><h2>Over time, side by side</h2>\n<p class=\"lead\">{}</p>\n{}</section>\n",
         prose(&words),
-        all.groups.iter().zip(draw(report, &all)).map(of_group).collect::<String>()
+        all.groups.iter().zip(draw(report, &all, Medium::Page)).map(of_group).collect::<String>()
     )
 }

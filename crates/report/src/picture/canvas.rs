@@ -88,6 +88,16 @@ impl Canvas {
         self.medium == Medium::Page
     }
 
+    pub fn height(&self) -> f64 {
+        self.height
+    }
+
+    /// Adds another drawing, with its upper left corner at this place.
+    pub fn put(&mut self, other: Canvas, (x, y): (f64, f64)) {
+        let (body, _) = other.into_parts();
+        self.push(format_args!("<g transform=\"translate({},{})\">\n{body}</g>\n", n(x), n(y)));
+    }
+
     pub fn grow(&mut self, height: f64) {
         self.height += height;
     }

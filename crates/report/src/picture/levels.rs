@@ -1,7 +1,7 @@
 //! Draws the round trips over time of each level of a factor, small and side by side, with the same axes.
 
 use crate::picture::axis::{Log, linear_ticks, nice};
-use crate::picture::canvas::{Canvas, Hold, Mark, Medium};
+use crate::picture::canvas::{self, Canvas, Hold, Mark, Medium};
 use crate::picture::series::Chart;
 use crate::picture::steps::{Column, Steps, Units, outlines};
 use crate::picture::time::{bad_times, edges, trials};
@@ -13,6 +13,8 @@ use tailbound_model::Metric;
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 190.0;
 const PLOT: Plot = Plot { left: 56.0, right: WIDTH - 10.0, top: 40.0, bottom: HEIGHT - 42.0 };
+/// Height of the name of a group in a file, in SVG units.
+const NAME_HEIGHT: f64 = 24.0;
 /// Numbers of levels of a factor that are drawn side by side.
 const LEVELS: std::ops::RangeInclusive<usize> = 2..=12;
 /// Largest number of drawings of a page.
@@ -91,8 +93,33 @@ fn panel<'r>(
     Some(Panel { level: condition.levels.get(factor)?, condition, trial, over })
 }
 
+/// Draws everything for a file: the name of each group, and its drawings in rows. The text is the title.
+pub(crate) fn rows(report: &Report) -> Option<(String, Vec<Canvas>)> {
+    let all = side_by_side(report)?;
+    let mut drawn = Vec::new();
+    for (group, drawings) in all.groups.iter().zip(draw(report, &all, Medium::Still)) {
+        if !group.name.is_empty() {
+            let mut name = Canvas::new(Medium::Still, NAME_HEIGHT, "");
+            name.text("value strong", (16.0, 16.0), &group.name, Hold::Start);
+            drawn.push(name);
+        }
+        let mut drawings = drawings.into_iter().peekable();
+        while drawings.peek().is_some() {
+            let mut row = Canvas::new(Medium::Still, HEIGHT, "");
+            let places = (0..).map(|i| (f64::from(i) * WIDTH, 0.0));
+            drawings.by_ref().take((canvas::WIDTH / WIDTH) as usize).zip(places).for_each(|(of, at)| row.put(of, at));
+            drawn.push(row);
+        }
+    }
+    let left_out =
+        if all.left_out > 0 { format!("; {} more combinations", count(all.left_out as u64)) } else { String::new() };
+    let title =
+        format!("Round trips over time for each level of {}: the trial with the worst message{left_out}", all.factor);
+    Some((title, drawn))
+}
+
 /// Draws the conditions of all groups, each drawing with the same axes.
-pub(crate) fn draw(report: &Report, all: &SideBySide<'_>) -> Vec<Vec<Canvas>> {
+pub(crate) fn draw(report: &Report, all: &SideBySide<'_>, medium: Medium) -> Vec<Vec<Canvas>> {
     let panels = || all.groups.iter().flat_map(|group| &group.panels);
     let values = |of: fn(&OverTime) -> &[Option<i64>]| panels().flat_map(move |panel| of(panel.over)).flatten();
     let high = values(|over| &over.round_trip.max_ns).max().copied().unwrap_or(1).max(1);
@@ -101,7 +128,7 @@ pub(crate) fn draw(report: &Report, all: &SideBySide<'_>) -> Vec<Vec<Canvas>> {
     let y = Log { low, high, from: PLOT.bottom, to: PLOT.top };
     let end = |panel: &Panel| edges(panel.over, panel.condition.period_ns).last().copied().unwrap_or(1.0);
     let end_ns = panels().map(end).fold(1.0, f64::max);
-    let of_group = |group: &Group| group.panels.iter().map(|panel| panel.draw(report, (end_ns, y))).collect();
+    let of_group = |group: &Group| group.panels.iter().map(|panel| panel.draw(report, (end_ns, y), medium)).collect();
     all.groups.iter().map(of_group).collect()
 }
 
@@ -114,11 +141,11 @@ fn joined(columns: usize, warm_up: usize) -> Vec<(usize, usize)> {
 }
 
 impl Panel<'_> {
-    fn draw(&self, report: &Report, (end_ns, y): (f64, Log)) -> Canvas {
+    fn draw(&self, report: &Report, (end_ns, y): (f64, Log), medium: Medium) -> Canvas {
         let edges = edges(self.over, self.condition.period_ns);
         let x = |ns: f64| PLOT.left + (PLOT.right - PLOT.left) * (ns / end_ns).clamp(0.0, 1.0);
         let label = format!("Round trips of trial {} over time, {}", self.trial.id, self.condition.name);
-        let mut canvas = Canvas::new(Medium::Page, HEIGHT, label).wide(WIDTH).of(self.condition.id);
+        let mut canvas = Canvas::new(medium, HEIGHT, label).wide(WIDTH).of(self.condition.id);
         canvas.text("value strong", (PLOT.left, 15.0), &shortened(self.level), Hold::Start);
         canvas.text("quantile", (PLOT.left, 28.0), &self.figures(), Hold::Start);
         axes(&mut canvas, end_ns, y, &x);

@@ -70,11 +70,13 @@ pub enum Figure {
     GateTimeline,
     /// Chart of the times of messages to the kernel and to the thread that receives them.
     NetworkUser,
+    /// Small charts of the round trips over time, one for each level of a factor.
+    Levels,
 }
 
 impl Figure {
     /// All charts with their names, in the order of the HTML page.
-    pub const ALL: [(Figure, &str); 13] = [
+    pub const ALL: [(Figure, &str); 14] = [
         (Figure::Flow, "flow"),
         (Figure::Overhead, "overhead"),
         (Figure::Latency, "latency"),
@@ -88,6 +90,7 @@ impl Figure {
         (Figure::GateWaits, "gate-waits"),
         (Figure::GateTimeline, "gate-timeline"),
         (Figure::NetworkUser, "network-user"),
+        (Figure::Levels, "levels"),
     ];
 }
 
@@ -138,6 +141,10 @@ fn draw(report: &Report, figure: Figure) -> Result<String, Problem> {
             let title = "Times of messages to the kernel (network) and to the thread that receives them (user)";
             let none = "the record has no receive stamps of the kernel";
             ((title.into(), network_user::draw(report, Medium::Still)), none)
+        }
+        Figure::Levels => {
+            let none = "no factor of the study has 2 to 12 levels with answered messages";
+            (levels::rows(report).unwrap_or_default(), none)
         }
         _ => (of_round_trips(report, figure, none)?, none),
     };
@@ -211,7 +218,8 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
         | Figure::Overhead
         | Figure::GateWaits
         | Figure::GateTimeline
-        | Figure::NetworkUser => {
+        | Figure::NetworkUser
+        | Figure::Levels => {
             ("Round trip: median with its 95 % interval, p99 thin, maximum as a triangle".into(), latency::draw(chart))
         }
     })

@@ -18,8 +18,8 @@ pub(crate) fn still(report: &Report, title: &str, drawings: Vec<Canvas>) -> Stri
     whole.text("", (16.0, 22.0), &title.chars().take(120).collect::<String>(), Hold::Start);
     let mut top = HEAD;
     for drawing in drawings {
-        let (body, height) = drawing.into_parts();
-        whole.push(format_args!("<g transform=\"translate(0,{})\">\n{body}</g>\n", n(top)));
+        let height = drawing.height();
+        whole.put(drawing, (0.0, top));
         top += height;
     }
     let mut right = WIDTH - 16.0;

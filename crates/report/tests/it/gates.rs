@@ -159,10 +159,17 @@ fn the_levels_of_a_factor_are_side_by_side_with_the_same_axes() {
             format!("trial {}: max {}, p50", condition.trial_ids[0], tailbound_report::number::time(longest as f64));
         assert!(panel.contains(&words), "{words}: {panel}");
     }
+    let file = render_svg(&report, Figure::Levels).unwrap();
+    assert_eq!(file.matches(": max ").count(), panels.len(), "the file has the same drawings");
+    assert_eq!(file.matches("translate(600,0)").count(), LOAD.len(), "three in a row");
+    assert!(file.matches("url(#hatch-level-").count() == 2 && !file.contains("class="));
     // A record with one condition has nothing to stand side by side.
     record.manifest.plan.conditions.truncate(1);
     record.manifest.plan.trials.truncate(1);
     record.manifest.trials.truncate(1);
-    let alone = render_html(&analyse(&record).unwrap());
+    let report = analyse(&record).unwrap();
+    let alone = render_html(&report);
     assert!(!alone.contains("<section id=\"levels\">") && alone.contains("<section id=\"network-user\">"));
+    let refused = render_svg(&report, Figure::Levels).unwrap_err();
+    assert!(refused.what.contains("no factor of the study has 2 to 12 levels"), "{refused:?}");
 }

@@ -55,6 +55,8 @@ pub enum Picture {
     GateTimeline,
     /// Times of messages to the kernel and to the thread that receives them
     NetworkUser,
+    /// Round trips over time of each level of a factor, small and side by side
+    Levels,
 }
 
 #[derive(Debug, Args)]

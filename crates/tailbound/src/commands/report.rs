@@ -86,6 +86,7 @@ fn picture(report: &tailbound_report::Report, picture: Option<Picture>) -> Resul
         Picture::GateWaits => Figure::GateWaits,
         Picture::GateTimeline => Figure::GateTimeline,
         Picture::NetworkUser => Figure::NetworkUser,
+        Picture::Levels => Figure::Levels,
     };
     tailbound_report::render_svg(report, figure).map_err(|e| Failure::of(ExitCode::BadInput, e))
 }
