@@ -5,7 +5,6 @@ use crate::netns::{NetNs, run_in};
 use crate::qdisc::{self, attributes, priority_map, push};
 use nix::time::{ClockId, clock_gettime};
 use std::io;
-use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tailbound_host::clock;
@@ -218,15 +217,14 @@ impl Reading {
     fn of_card(interface: &str) -> io::Result<Reading> {
         let failed = |error: PtpError| io::Error::other(error.problem().what);
         let number = ptp_device_of(interface).map_err(failed)?;
-        let clock = PtpClock::open(Path::new(&format!("/dev/ptp{number}"))).map_err(failed)?;
-        let reading = clock.read().map_err(failed)?;
-        let realtime = clock::read_offset();
+        let clock = PtpClock::numbered(number).map_err(failed)?;
+        let ahead = clock.ahead_of_monotonic().map_err(failed)?;
         Ok(Reading {
             tai_offset_s: clock::tai_offset_s().unwrap_or_default(),
-            ahead_ns: reading.middle_ns() + realtime.offset_ns,
-            within_ns: reading.half_width_ns() + realtime.width_ns / 2 + 1,
+            ahead_ns: ahead.offset_ns,
+            within_ns: ahead.width_ns / 2 + 1,
             hardware: Some(number),
-            read_at_ns: realtime.at_ns,
+            read_at_ns: ahead.at_ns,
         })
     }
 

@@ -255,9 +255,12 @@ pub struct Order {
     /// runs the loads of the neighbours from `go` to `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbour_of: Option<String>,
-    /// Time from which the periods of the messages are counted, ns of CLOCK_TAI, if the trial has a stream.
+    /// Time from which the periods of the messages are counted, ns of the clock of the stream, if the trial has a stream.
     #[serde(default)]
     pub stream_base_ns: i64,
+    /// Number of the hardware clock of the stream: N of /dev/ptpN; `None` = CLOCK_TAI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_card: Option<u32>,
 }
 
 /// Order for a program of a tool that runs in place of an end.

@@ -2,7 +2,7 @@
 
 use super::call::{self, Bracket};
 use super::error::PtpError;
-use crate::clock::{read_offset_with, realtime_ns, unadjusted_ns};
+use crate::clock::{read_offset, read_offset_with, realtime_ns, unadjusted_ns};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,6 +109,14 @@ impl PtpClock {
         Err(PtpError::NotRead(path.to_owned(), refused))
     }
 
+    /// Opens the device /dev/ptpN with this number, as [`PtpClock::open`] does.
+    ///
+    /// # Errors
+    /// As those of [`PtpClock::open`].
+    pub fn numbered(number: u32) -> Result<PtpClock, PtpError> {
+        PtpClock::open(Path::new(&format!("/dev/ptp{number}")))
+    }
+
     /// Reads the clock: the narrowest of several brackets, of which the first is dropped, because the first one after a pause
     /// is the widest.
     ///
@@ -122,6 +130,16 @@ impl PtpClock {
         let best =
             best(&brackets).ok_or_else(|| not_read(io::Error::other("CLOCK_REALTIME was set back meanwhile")))?;
         Ok(converted(best, [before, after]))
+    }
+
+    /// Time by which the clock is ahead of CLOCK_MONOTONIC, by way of CLOCK_REALTIME.
+    ///
+    /// # Errors
+    /// As those of [`PtpClock::read`].
+    pub fn ahead_of_monotonic(&self) -> Result<ClockOffset, PtpError> {
+        let (reading, realtime) = (self.read()?, read_offset());
+        let offset_ns = reading.middle_ns() + realtime.offset_ns;
+        Ok(ClockOffset { offset_ns, width_ns: 2 * reading.half_width_ns() + realtime.width_ns, ..realtime })
     }
 }
 

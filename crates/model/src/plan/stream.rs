@@ -77,12 +77,15 @@ impl fmt::Display for StreamSpec {
 /// Base of the due times of a trial's messages, and what became of their launch times.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StreamFact {
-    /// Time from which the periods of the messages are counted, ns of CLOCK_TAI.
+    /// Time from which the periods of the messages are counted, ns of CLOCK_TAI or of the hardware clock `card`.
     pub base_ns: i64,
     /// Time by which CLOCK_TAI was ahead of CLOCK_MONOTONIC when the due times were computed, ns.
     pub ahead_ns: i64,
     /// The time in `ahead_ns` is wrong by at most this much, ns.
     pub within_ns: i64,
+    /// The hardware clock by which messages are due; `None` = they are due by CLOCK_TAI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<StreamCard>,
     /// Messages whose launch time the kernel refused, in the order of their slots; at most [`StreamFact::MOST_REFUSED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedLaunch>,
@@ -92,6 +95,20 @@ pub struct StreamFact {
     /// Whether the kernel had no room for more reports of refused launch times.
     #[serde(default)]
     pub reports_full: bool,
+}
+
+/// Hardware clock of a stream, in comparison with CLOCK_MONOTONIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamCard {
+    /// Number of the clock: N of /dev/ptpN.
+    pub number: u32,
+    /// Time by which the clock was ahead of CLOCK_MONOTONIC when the due times were computed, ns.
+    pub ahead_ns: i64,
+    /// The time in `ahead_ns` is wrong by at most this much, ns.
+    pub within_ns: i64,
+    /// Time by which the clock moved against CLOCK_MONOTONIC until the trial ended, ns: by so much later (or, if negative, earlier) by
+    /// this clock the last message was due. `None` = the clock could not be read again.
+    pub moved_ns: Option<i64>,
 }
 
 impl StreamFact {

@@ -220,7 +220,7 @@ impl Trial<'_> {
         if ends.has_sender() {
             // Time for the start message to reach the other end, and for this thread to fall asleep once.
             let t0 = at.unwrap_or_else(|| clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 });
-            *stream = stream::begin(self.order, t0);
+            *stream = stream::begin(self.order, t0)?;
             ends.run_sender(&self.order.spec, (t0, stream.as_ref()), &mut reading);
         } else if self.order.spec.measure.flow().is_some() {
             ends.await_messages(wait_for_end(self.connection)?);

@@ -196,6 +196,7 @@ mod tests {
             streams: Vec::new(),
             neighbour_of: None,
             stream_base_ns: 0,
+            stream_card: None,
         }
     }
 

@@ -4,8 +4,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 use tailbound_host as host;
+use tailbound_host::ptp_clock::{PtpClock, PtpError};
 use tailbound_model::*;
-use tailbound_wire::Order;
+use tailbound_wire::{Failed, Order};
 
 /// Base of the stream of a trial, as computed when the trial began.
 pub(super) struct Stream {
@@ -14,19 +15,43 @@ pub(super) struct Stream {
     /// Time from the due time of a slot (monotonic) to its launch time (CLOCK_TAI), ns; `None` = messages have no launch time.
     pub launch_after_ns: Option<i64>,
     fact: StreamFact,
+    card: Option<PtpClock>,
 }
 
 /// The stream of the trial: slot 0 is due at its first time that is not before `earliest_ns` (monotonic). `None` = the trial has no
 /// stream.
-pub(super) fn begin(order: &Order, earliest_ns: i64) -> Option<Stream> {
-    let (stream, Rate::Period(period)) = (order.spec.stream?, order.spec.rate) else { return None };
-    let clock = host::clock::read_offset_with(host::monotonic_ns, host::clock::tai_ns);
+///
+/// # Errors
+/// The messages are due by a hardware clock that cannot be read.
+pub(super) fn begin(order: &Order, earliest_ns: i64) -> Result<Option<Stream>, Failed> {
+    let (Some(stream), Rate::Period(period)) = (order.spec.stream, order.spec.rate) else { return Ok(None) };
+    let tai = host::clock::read_offset_with(host::monotonic_ns, host::clock::tai_ns);
+    let refused = |error: PtpError| {
+        let problem = error.problem();
+        let text = format!("the ping sends by the clock of its gates: {}", problem.what);
+        Failed::new("stream_clock", ExitCode::MachineNotFit, text, &problem.remedy)
+    };
+    let card = order.stream_card.map(PtpClock::numbered).transpose().map_err(refused)?;
+    let by_card = card.as_ref().map(PtpClock::ahead_of_monotonic).transpose().map_err(refused)?;
     let base_ns = order.stream_base_ns;
-    let t0_ns = first_due_ns(&stream, (base_ns - clock.offset_ns, period), earliest_ns);
-    let launch_after_ns = stream.launch.map(|launch| launch.lead.0 + clock.offset_ns);
-    let within_ns = half(clock);
-    let fact = StreamFact { base_ns, ahead_ns: clock.offset_ns, within_ns, ..StreamFact::default() };
-    Some(Stream { t0_ns, launch_after_ns, fact })
+    let due_clock = by_card.unwrap_or(tai);
+    let t0_ns = first_due_ns(&stream, (base_ns - due_clock.offset_ns, period), earliest_ns);
+    // The kernel knows launch times of CLOCK_TAI only.
+    let launch_after_ns = stream.launch.map(|launch| launch.lead.0 + tai.offset_ns);
+    let of_card = |(number, of): (u32, ClockOffset)| StreamCard {
+        number,
+        ahead_ns: of.offset_ns,
+        within_ns: half(of),
+        moved_ns: None,
+    };
+    let fact = StreamFact {
+        base_ns,
+        ahead_ns: tai.offset_ns,
+        within_ns: half(tai),
+        card: order.stream_card.zip(by_card).map(of_card),
+        ..StreamFact::default()
+    };
+    Ok(Some(Stream { t0_ns, launch_after_ns, fact, card }))
 }
 
 /// The first time at which a message of the stream is due, not before `earliest_ns`. Messages are to leave at `base_ns` plus the offset
@@ -47,7 +72,7 @@ impl Stream {
     pub fn end(self, order: &Order, launches: Option<&Value>, warnings: &mut Vec<Warning>) -> StreamFact {
         let clock = host::clock::read_offset_with(host::monotonic_ns, host::clock::tai_ns);
         let change = clock.offset_ns - self.fact.ahead_ns;
-        if change.abs() > half(clock) + self.fact.within_ns {
+        if self.card.is_none() && change.abs() > half(clock) + self.fact.within_ns {
             let text = format!(
                 "CLOCK_TAI was set by {} during the trial, so that the messages were not at their times of this clock",
                 Nanos(change)
@@ -56,6 +81,9 @@ impl Stream {
             warnings.push(Warning::new("stream_clock", Severity::Invalid, text, remedy).at_end("ping"));
         }
         let mut fact = self.fact;
+        if let Some((of, card)) = fact.card.as_mut().zip(self.card.as_ref()) {
+            warnings.extend(moved(of, card.ahead_of_monotonic()).map(|warning| warning.at_end("ping")));
+        }
         let (Some(after_ns), Rate::Period(period)) = (self.launch_after_ns, order.spec.rate) else { return fact };
         let all = launches.and_then(|answer| Vec::<(i64, u8)>::deserialize(&answer["refused"]).ok());
         fact.reports_full = launches.is_some_and(|answer| answer["full"] == true);
@@ -75,6 +103,29 @@ impl Stream {
         fact.refused = refused;
         fact
     }
+}
+
+/// Stores by how much the hardware clock of a stream moved during the trial, by this reading at its end. The warning says that
+/// messages were not at their times of this clock.
+fn moved(card: &mut StreamCard, now: Result<ClockOffset, PtpError>) -> Option<Warning> {
+    let clock = format!("/dev/ptp{}", card.number);
+    let now = match now {
+        Ok(now) => now,
+        Err(error) => {
+            let text = format!("how far {clock} moved during the trial is not known: {}", error.problem().what);
+            return Some(Warning::new("stream_clock", Severity::Warning, text, ""));
+        }
+    };
+    let moved_ns = now.offset_ns - card.ahead_ns;
+    card.moved_ns = Some(moved_ns);
+    let text = format!(
+        "{clock} moved by {} against CLOCK_MONOTONIC during the trial, so that the last messages were due this much away from their \
+         times of this clock",
+        Nanos(moved_ns)
+    );
+    let remedy = "keep the clocks of the machine and of the card in step (phc2sys), or measure for a shorter time";
+    let is_certain = moved_ns.abs() > half(now) + card.within_ns;
+    is_certain.then(|| Warning::new("stream_clock", Severity::Warning, text, remedy))
 }
 
 /// What to do about messages that the kernel does not take because of their launch time.
@@ -97,5 +148,23 @@ mod tests {
         // To leave at 1,020, 1,520, 2,020 and so on.
         assert_eq!([1_020, 1_021, 1_520, 5].map(|ns| first(&at_once, ns)), [1_020, 1_520, 1_520, 20]);
         assert_eq!([1_020, 1_220, 1_221].map(|ns| first(&launched, ns)), [1_220, 1_220, 1_720]);
+    }
+
+    #[test]
+    fn a_hardware_clock_that_moved_more_than_the_readings_explain_is_a_warning() {
+        let before = StreamCard { number: 3, ahead_ns: 5_000, within_ns: 100, moved_ns: None };
+        let at_end = |offset_ns, width_ns| {
+            let mut card = before;
+            let found = moved(&mut card, Ok(ClockOffset { at_ns: 0, offset_ns, width_ns }));
+            (card.moved_ns, found.map(|warning| warning.problem.what))
+        };
+        assert_eq!(at_end(5_199, 196), (Some(199), None));
+        let (moved_ns, what) = at_end(4_801, 196);
+        assert_eq!((moved_ns, what), (Some(-199), None));
+        let (moved_ns, what) = at_end(4_800, 196);
+        assert!(moved_ns == Some(-200) && what.unwrap().starts_with("/dev/ptp3 moved by -200 ns against"));
+        let mut card = before;
+        let unread = moved(&mut card, Err(PtpError::NoClock)).unwrap();
+        assert!(card.moved_ns.is_none() && unread.problem.what.contains("is not known"), "{}", unread.problem.what);
     }
 }

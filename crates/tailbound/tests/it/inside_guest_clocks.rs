@@ -173,12 +173,13 @@ fn the_clock_of_an_igb_is_read_by_its_driver() {
 }
 
 /// Test: the driver of simulated cards accepts a schedule for its hardware clock, and lets frames leave at any time. The gates are
-/// read with the clock of the card, and the trial is invalid.
+/// read with the clock of the card, and the trial is invalid. Messages of a stream are due 8 ms after the begin of each cycle, by the
+/// clock of the card.
 #[test]
 fn a_card_that_does_not_open_and_close_its_gates_is_found() {
     let Some([kernel, module]) = needed([KERNEL, CARDS]) else { return };
-    let study = "study: card\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 10, timeout: 2 s } }\nrate: 97 Hz\n\
-                 driver: { udp: { priority: 7 } }\nattribution: off\npath: { existing: { ping: { interface: eth0 }, pong: { interface: eth1 } } }\n\
+    let study = "study: card\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 10, timeout: 2 s } }\nrate: 50 Hz\n\
+                 driver: { udp: { priority: 7 } }\nstream: { offset: 8 ms }\nattribution: off\npath: { existing: { ping: { interface: eth0 }, pong: { interface: eth1 } } }\n\
                  ends:\n  ping: { place: { existing-netns: a }, gates: { by: existing } }\n  pong: { place: { existing-netns: b } }\n";
     let lines = format!(
         "{TWO_CARDS}\nip netns add a; ip netns add b; ip link set eth0 netns a; ip link set eth1 netns b\n\
@@ -190,14 +191,18 @@ fn a_card_that_does_not_open_and_close_its_gates_is_found() {
          queues 1@0 1@1 base-time 0 sched-entry S 1 5000000 sched-entry S 2 15000000 flags 0x2\n\
          cat > card.yaml <<'END'\n{study}END\n\
          tailbound run card.yaml --out card -q >done 2>&1\n\
+         cat card/manifest.json | tr -d ' \\n' | grep -o '.card.:{{.number[^}}]*}}' >>done\n\
          tailbound report card --format json >found 2>>done"
     );
     let (found, console) = found(&Guest::with_kernel(&kernel), &["--module", &module, "--with", "ip,tc"], &lines);
     let warnings = found["warnings"].as_array().unwrap_or_else(|| panic!("{console}"));
     let codes: Vec<&str> = warnings.iter().filter_map(|warning| warning["code"].as_str()).collect();
     assert!(found["status"] == "invalid" && codes.contains(&"gate_not_effective"), "{codes:?}\n{console}");
-    let gate = &found["conditions"][0]["gates"];
-    println!("{gate}");
+    let gate = &found["conditions"][0]["gates"][0];
+    let messages = gate["messages"].as_array().unwrap_or_else(|| panic!("{gate}\n{console}"));
+    let phase_ms = |message: &Value| message["due_phase_ns"].as_f64().unwrap() / 1e6;
+    assert!(!messages.is_empty() && messages.iter().all(|m| (phase_ms(m) - 8.0).abs() < 1.0), "{gate}\n{console}");
+    assert!(console.contains(r#""card":{"number":0,"ahead_ns":"#) && console.contains(r#""moved_ns":"#), "{console}");
 }
 
 /// Lines that put each of two joined cards into a network namespace.
