@@ -121,7 +121,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         }
     }
     let against = overhead::of(record, &conditions, &warnings);
-    let side_by_side = side_by_side::of(manifest, &conditions);
+    let side_by_side = side_by_side::of(record, &conditions, &quantiles)?;
     let mut report = Report {
         format: FormatVersion { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
         tailbound: env!("CARGO_PKG_VERSION").into(),

@@ -20,6 +20,7 @@ mod coarse_buckets;
 mod compare;
 mod durations;
 mod flow;
+mod from_due;
 mod gates;
 mod held;
 mod launch;

@@ -1,11 +1,13 @@
 //! Compares other benchmark programs with drivers: finds the figures that have the same definition, and the reasons why
 //! other figures cannot be compared.
 
+use crate::clocks::has_one_clock;
+use crate::from_due;
 use std::collections::BTreeMap;
-use tailbound_document::number::count;
-use tailbound_document::{ConditionReport, QuantileReport, SameFigure, SideBySide};
+use tailbound_document::number::{count, label};
+use tailbound_document::{ConditionReport, MetricReport, QuantileReport, SameFigure, SideBySide};
 use tailbound_model::{Length, Measure, PrintedLatency, Rate, ToolMetric, ToolWindow, TrialSpec};
-use tailbound_record::Manifest;
+use tailbound_record::{Manifest, Record, RecordError};
 use tailbound_stats::Quantile;
 
 /// The figures of one condition, in the form in which they can be compared with the figures of another benchmark
@@ -17,6 +19,8 @@ struct Side {
     /// names.
     like: Option<String>,
     tool: bool,
+    /// True if the ends have different clocks, so that a driver has ranges in place of one-way latencies.
+    clocks_differ: bool,
     /// True if the program prints half round trips, which were doubled.
     doubled: bool,
     /// Median over the trials of each figure, by metric and statistic.
@@ -31,8 +35,17 @@ struct Side {
 }
 
 /// Finds all pairs of conditions of a record that can be compared.
-pub(crate) fn of(manifest: &Manifest, conditions: &[ConditionReport]) -> Vec<SideBySide> {
-    let sides: Vec<Side> = conditions.iter().filter_map(|c| side(manifest, c)).collect();
+///
+/// # Errors
+/// The samples cannot be read. They are read only if a program prints latencies from the due time of messages.
+pub(crate) fn of(
+    record: &Record,
+    conditions: &[ConditionReport],
+    quantiles: &[Quantile],
+) -> Result<Vec<SideBySide>, RecordError> {
+    let sides: Vec<Option<Side>> =
+        conditions.iter().map(|c| side(record, c, quantiles)).collect::<Result<_, RecordError>>()?;
+    let sides: Vec<Side> = sides.into_iter().flatten().collect();
     let rest = |side: &Side| -> BTreeMap<&String, &String> {
         let of_driver = |key: &str| key == "driver" || key.starts_with("driver.");
         conditions[side.condition].levels.iter().filter(|(key, _)| !of_driver(key)).collect()
@@ -45,25 +58,53 @@ pub(crate) fn of(manifest: &Manifest, conditions: &[ConditionReport]) -> Vec<Sid
             all.push(pair(a, b));
         }
     }
-    all
+    Ok(all)
 }
 
-fn side(manifest: &Manifest, condition: &ConditionReport) -> Option<Side> {
+fn side(record: &Record, condition: &ConditionReport, quantiles: &[Quantile]) -> Result<Option<Side>, RecordError> {
+    let manifest = &record.manifest;
     let spec = &manifest.plan.conditions[condition.id].spec;
-    if spec.has_tool() { of_tool(manifest, condition) } else { of_driver(condition, spec.driver_names()) }
+    if spec.has_tool() {
+        return Ok(of_tool(manifest, condition));
+    }
+    let trials = &condition.used_trial_ids;
+    let clocks_differ = !trials.iter().all(|trial| has_one_clock(record, *trial));
+    let mut figures = BTreeMap::new();
+    let is_printed = |latency| {
+        manifest.trials.iter().filter_map(|t| t.summary.as_ref()).any(|s| s.definition.latency == Some(latency))
+    };
+    if is_printed(PrintedLatency::OneWay) {
+        figures.extend(condition.out.iter().flat_map(|out| of_metric(ToolMetric::OneWayNs, out)));
+    }
+    let has_due_times = condition.round_trip.is_some() && spec.rate != Rate::Max;
+    if is_printed(PrintedLatency::OneWayFromDue) && has_due_times && !clocks_differ {
+        let all = from_due::of(record, trials, quantiles)?;
+        figures.extend(all.into_iter().map(|(statistic, ns)| ((ToolMetric::OneWayFromDueNs, statistic), ns)));
+    }
+    Ok(of_driver(condition, spec.driver_names(), figures).map(|side| Side { clocks_differ, ..side }))
 }
 
-fn of_driver(condition: &ConditionReport, name: String) -> Option<Side> {
-    let mut figures = BTreeMap::new();
+/// Figures of a metric, by quantity and statistic.
+fn of_metric(what: ToolMetric, metric: &MetricReport) -> impl Iterator<Item = ((ToolMetric, String), f64)> {
+    let quantile = move |quantile: &QuantileReport| match quantile {
+        QuantileReport::Value { q, value_ns, .. } => Some(((what, label(*q)), *value_ns as f64)),
+        _ => None,
+    };
+    metric
+        .mean_ns
+        .map(|mean| ((what, "mean".to_owned()), mean))
+        .into_iter()
+        .chain(metric.quantiles.iter().filter_map(quantile))
+}
+
+/// The figures of a driver. `figures`: its one-way latencies.
+fn of_driver(
+    condition: &ConditionReport,
+    name: String,
+    mut figures: BTreeMap<(ToolMetric, String), f64>,
+) -> Option<Side> {
     let mut samples = condition.counts.answered + condition.counts.after_timeout;
-    if let Some(round_trip) = &condition.round_trip {
-        figures.extend(round_trip.mean_ns.map(|v| ((ToolMetric::RoundTripNs, "mean".to_owned()), v)));
-        for quantile in &round_trip.quantiles {
-            if let QuantileReport::Value { q, value_ns, .. } = quantile {
-                figures.insert((ToolMetric::RoundTripNs, tailbound_document::number::label(*q)), *value_ns as f64);
-            }
-        }
-    }
+    figures.extend(condition.round_trip.iter().flat_map(|metric| of_metric(ToolMetric::RoundTripNs, metric)));
     let mut lost = condition.counts.lost;
     if let Some(flow) = &condition.flow {
         let mean = |what, of: Option<tailbound_document::Spread>| Some(((what, "mean".to_owned()), of?.median));
@@ -76,6 +117,7 @@ fn of_driver(condition: &ConditionReport, name: String) -> Option<Side> {
         like: Some(name.clone()),
         name,
         tool: false,
+        clocks_differ: false,
         doubled: false,
         figures,
         each_second: Vec::new(),
@@ -120,6 +162,7 @@ fn of_tool(manifest: &Manifest, condition: &ConditionReport) -> Option<Side> {
         name: first.tool.clone(),
         like: first.definition.like.clone(),
         tool: true,
+        clocks_differ: false,
         doubled: first.definition.latency == Some(PrintedLatency::HalfRoundTrip),
         figures: all.into_iter().map(|(key, values)| (key, median(values))).collect(),
         each_second,
@@ -158,25 +201,11 @@ fn pair(a: &Side, b: &Side) -> SideBySide {
         same: Vec::new(),
         apart: Vec::new(),
     };
-    if let (Some(of_a), Some(of_b)) = (&a.like, &b.like)
-        && of_a != of_b
-    {
-        let other = if b.tool { format!("{} as {of_b} does", b.name) } else { format!("not as {of_b}") };
-        pair.apart.push(format!("{} sends as {of_a} does, {other}: a ratio would be of these two", a.name));
-        return pair;
-    }
-    let kinds = |side: &Side| -> Vec<ToolMetric> {
-        let mut kinds: Vec<ToolMetric> = side.figures.keys().map(|(what, _)| *what).collect();
-        kinds.dedup();
-        kinds
-    };
-    let (of_a, of_b) = (kinds(a), kinds(b));
-    let words = |kinds: &[ToolMetric]| kinds.iter().map(|k| k.words()).collect::<Vec<_>>().join(" and ");
-    if !of_a.iter().any(|kind| of_b.contains(kind)) {
-        let reason = format!("{} has figures of {}, {} of {}", a.name, words(&of_a), b.name, words(&of_b));
+    if let Some(reason) = without_ratio(a, b) {
         pair.apart.push(reason);
         return pair;
     }
+    let of_b = b.kinds();
     let (lost, samples) = (a.lost + b.lost, a.samples.min(b.samples));
     let (mut few, mut of_lost) = (Vec::new(), false);
     for ((what, statistic), value) in a.figures.iter().filter(|((what, _), _)| of_b.contains(what)) {
@@ -211,15 +240,54 @@ fn pair(a: &Side, b: &Side) -> SideBySide {
         let few: Vec<String> = few.into_iter().map(|(_, text)| text).collect();
         pair.apart.push(format!("{}: {} messages are too few", few.join(", "), count(samples)));
     }
-    for side in [a, b].into_iter().filter(|s| !s.each_second.is_empty()) {
-        let which = side.each_second.join(", ");
-        pair.apart.push(format!(
-            "{which}: those of {} are of one second each, and there is none of the whole run",
-            side.name
+    let has_times = a.kinds().iter().any(|what| what.is_time() && of_b.contains(what));
+    pair.apart.extend(left_out(a, b, has_times));
+    if !pair.same.is_empty() {
+        let meaning = meaning(&pair.same, a, b);
+        pair.apart.extend(meaning);
+    }
+    pair
+}
+
+impl Side {
+    /// The quantities of which there are figures.
+    fn kinds(&self) -> Vec<ToolMetric> {
+        let mut kinds: Vec<ToolMetric> = self.figures.keys().map(|(what, _)| *what).collect();
+        kinds.dedup();
+        kinds
+    }
+}
+
+/// The reason why no figure of two sides has a ratio; `None` = there are figures of one definition.
+fn without_ratio(a: &Side, b: &Side) -> Option<String> {
+    if let (Some(of_a), Some(of_b)) = (&a.like, &b.like)
+        && of_a != of_b
+    {
+        let other = if b.tool { format!("{} as {of_b} does", b.name) } else { format!("not as {of_b}") };
+        return Some(format!("{} sends as {of_a} does, {other}: a ratio would be of these two", a.name));
+    }
+    let (of_a, of_b) = (a.kinds(), b.kinds());
+    if b.clocks_differ && of_a.iter().any(|kind| is_one_way(*kind)) {
+        return Some(format!(
+            "the ends have different clocks: the one-way latency of {} is a range, which has no ratio, and figures of {} contain the \
+             difference of the clocks",
+            b.name, a.name
         ));
     }
-    if of_a.iter().any(|what| what.is_time() && of_b.contains(what)) {
-        pair.apart.push(
+    let words = |kinds: &[ToolMetric]| kinds.iter().map(|k| k.words()).collect::<Vec<_>>().join(" and ");
+    let none = !of_a.iter().any(|kind| of_b.contains(kind));
+    none.then(|| format!("{} has figures of {}, {} of {}", a.name, words(&of_a), b.name, words(&of_b)))
+}
+
+/// Sentences about figures of two sides that are not compared. `has_times`: some figures of both are times.
+fn left_out(a: &Side, b: &Side, has_times: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    for side in [a, b].into_iter().filter(|s| !s.each_second.is_empty()) {
+        let which = side.each_second.join(", ");
+        all.push(format!("{which}: those of {} are of one second each, and there is none of the whole run", side.name));
+    }
+    if has_times {
+        all.push(
             "minimum and maximum are not compared: they are single messages, from different numbers of \
             messages"
                 .into(),
@@ -227,25 +295,49 @@ fn pair(a: &Side, b: &Side) -> SideBySide {
     }
     let sent = |side: &Side| side.figures.keys().any(|(what, _)| *what == ToolMetric::SentPerS);
     for side in [a, b].into_iter().filter(|s| sent(s)) {
-        pair.apart.push(format!("{} counts what it sends, whatever arrives", side.name));
+        all.push(format!("{} counts what it sends, whatever arrives", side.name));
     }
-    if pair.same.is_empty() {
-        return pair;
-    }
+    all
+}
+
+/// Sentences about the meaning of the compared figures.
+fn meaning(same: &[SameFigure], a: &Side, b: &Side) -> Vec<String> {
+    let mut all: Vec<String> = one_way(same, a, b).into_iter().collect();
     for side in [a, b].into_iter().filter(|s| s.doubled) {
-        pair.apart.push(format!("the half round trips of {} were doubled", side.name));
+        all.push(format!("the half round trips of {} were doubled", side.name));
     }
     for side in [a, b].into_iter().filter(|s| s.tool) {
         if let Some(due) = side.due.filter(|due| side.samples < *due) {
             let (has, due) = (count(side.samples), count(due));
-            pair.apart
-                .push(format!("{} has figures of {has} of the {due} messages that rate and time give", side.name));
+            all.push(format!("{} has figures of {has} of the {due} messages that rate and time give", side.name));
         }
         if side.trials > 1 {
-            pair.apart.push(format!("each figure is the median over the {} trials of {}", side.trials, side.name));
+            all.push(format!("each figure is the median over the {} trials of {}", side.trials, side.name));
         }
     }
-    pair
+    all
+}
+
+fn is_one_way(what: ToolMetric) -> bool {
+    matches!(what, ToolMetric::OneWayNs | ToolMetric::OneWayFromDueNs)
+}
+
+/// What the one-way latencies of a driver in a pair mean; `None` = the pair has no such figures.
+fn one_way(same: &[SameFigure], a: &Side, b: &Side) -> Option<String> {
+    let (a, driver) = (&a.name, &b.name);
+    let has = |what| !b.tool && same.iter().any(|figure| figure.what == crate::tools::key(what));
+    if has(ToolMetric::OneWayFromDueNs) {
+        return Some(format!(
+            "the figures of {a} and {driver} are from the due time of a message until a thread of the receiver had it; {driver} also answers \
+             each message"
+        ));
+    }
+    has(ToolMetric::OneWayNs).then(|| {
+        format!(
+            "the figures of {driver} are from the begin of the send call until a thread of the receiver had the message; {driver} also \
+             answers each message"
+        )
+    })
 }
 
 /// Parses the label of a quantile: `p99.9` is 0.999. Returns `None` for another statistic.

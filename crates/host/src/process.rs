@@ -49,6 +49,23 @@ impl Stat {
     }
 }
 
+/// True if a process of the network namespace of this process listens at this TCP port, of any address. False if the process does not
+/// exist.
+pub fn has_tcp_listener(pid: i32, port: u16) -> bool {
+    // State TCP_LISTEN of include/net/tcp_states.h.
+    const LISTEN: &str = "0A";
+    let is_listener = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let local = words.nth(1).and_then(|address| address.rsplit_once(':'));
+        local.is_some_and(|(_, of_line)| u16::from_str_radix(of_line, 16) == Ok(port)) && words.nth(1) == Some(LISTEN)
+    };
+    ["tcp", "tcp6"].iter().any(|table| {
+        // Kernels without IPv6 have one table.
+        let text = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
+        text.lines().skip(1).any(is_listener)
+    })
+}
+
 /// Id of the current boot of this host's kernel.
 pub fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
@@ -295,6 +312,23 @@ mod tests {
         assert_eq!(stat.field(10), Some(11));
         assert_eq!(stat.start_ticks(), Some(98841));
         assert!(Stat::parse("42 (cut off) S 1 2").is_none());
+    }
+
+    #[test]
+    fn a_port_counts_while_a_socket_listens_at_it() {
+        use std::net::{TcpListener, TcpStream};
+        let me = std::process::id() as i32;
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            // A machine without IPv6 has no such address.
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let at = listener.local_addr().unwrap();
+            let connected = TcpStream::connect(at).unwrap();
+            let own = connected.local_addr().unwrap().port();
+            assert_eq!([at.port(), own].map(|port| has_tcp_listener(me, port)), [true, false], "{address}");
+            assert!(!has_tcp_listener(-1, at.port()));
+            drop(listener);
+            assert!(!has_tcp_listener(me, at.port()), "{address}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Fills the values of a trial into the command of a benchmark tool.
 
+use tailbound_model::Nanos;
+
 /// The values of a trial that the command of a tool can contain.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Values {
@@ -21,12 +23,23 @@ pub struct Values {
     pub domain: u32,
     /// Priority of the messages (SO_PRIORITY), 0 to 15.
     pub priority: u8,
+    /// Time of CLOCK_TAI at which the stream of the study begins, in seconds, or 0; see [`seconds`].
+    pub base_s: String,
+    /// Time after the begin of the stream, and after each multiple of the period, at which a message is due, in seconds.
+    pub offset_s: String,
+}
+
+/// A time in seconds, with nine digits behind the point.
+pub fn seconds(time: Nanos) -> String {
+    let sign = if time.0 < 0 { "-" } else { "" };
+    let ns = time.0.unsigned_abs();
+    format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
 /// Error: a name in braces in the command of a tool is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{{{0}}}` is not a known placeholder; the known placeholders are payload, payload+N, seconds, messages, rate_hz, period_us, period_s, bit_rate, address, peer, interface, port, domain and priority"
+    "`{{{0}}}` is not a known placeholder; the known placeholders are payload, payload+N, seconds, messages, rate_hz, period_us, period_s, bit_rate, address, peer, interface, port, domain, priority, base_s and offset_s"
 )]
 pub struct WhatIsMissing(pub String);
 
@@ -53,6 +66,8 @@ impl Values {
             "port" => self.port.to_string(),
             "domain" => self.domain.to_string(),
             "priority" => self.priority.to_string(),
+            "base_s" => self.base_s.clone(),
+            "offset_s" => self.offset_s.clone(),
             other => return Err(WhatIsMissing(other.into())),
         }))
     }

@@ -103,9 +103,10 @@ pub struct Version {
 pub struct ToolEnd {
     /// Program and arguments of this end. `{payload}`, `{payload+N}` (payload plus N bytes), `{seconds}`, `{messages}` (number of
     /// messages at the rate), `{rate_hz}`, `{period_us}`, `{period_s}` (with nine digits behind the point), `{bit_rate}` (0 means as
-    /// fast as possible), `{address}` and `{interface}` of this end, `{peer}` (address of the other end), `{port}`, `{domain}` and
-    /// `{priority}` (option `priority` of the driver in the study, or 0) are replaced by values. If the rate is `max`, an argument
-    /// with `{messages}`, `{rate_hz}`, `{period_us}` or `{period_s}` is left out.
+    /// fast as possible), `{address}` and `{interface}` of this end, `{peer}` (address of the other end), `{port}`, `{domain}`,
+    /// `{priority}` (option `priority` of the driver in the study, or 0), and `{base_s}` and `{offset_s}` (begin on CLOCK_TAI and offset
+    /// of the `stream` of the study, or 0, with nine digits behind the point) are replaced by values. If the rate is `max`, an argument
+    /// with `{messages}`, `{rate_hz}`, `{period_us}` or `{period_s}` is left out. A tool without `{offset_s}` takes no `stream`.
     pub command: Vec<String>,
     /// Environment variables of this end's program. Names in braces are replaced as in `command`.
     #[serde(default)]
@@ -113,6 +114,10 @@ pub struct ToolEnd {
     /// Line that this end's program prints when the other end may start. If absent, the other end starts after 300 ms.
     #[serde(default)]
     pub ready: Option<String>,
+    /// Whether the other end may start when this end's program listens at the TCP port `{port}`. For programs that print no line, or
+    /// print one before they listen; not together with `ready`.
+    #[serde(default)]
+    pub ready_when_listening: bool,
     /// How this end's program is ended when the other end's program has finished. The program of the end that measures
     /// ends by itself.
     #[serde(default)]
@@ -149,7 +154,7 @@ pub enum OutputOf {
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// Quantity that the program calls latency: `round-trip`, `half-round-trip` (Tailbound doubles the value),
-    /// `one-way`, `wake-up`.
+    /// `one-way`, `one-way-from-due` (from the time at which a message was due), `wake-up`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub latency: Option<PrintedLatency>,
@@ -165,7 +170,7 @@ pub struct Definition {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Quantity of the figure: `latency`, `jitter`, `samples-per-s`, `sent-per-s`, `payload-rate`, `samples`, `lost`,
+    /// Quantity of the figure: `latency`, `path-delay`, `jitter`, `samples-per-s`, `sent-per-s`, `payload-rate`, `samples`, `lost`,
     /// `duplicates`, `out-of-order`.
     pub is: FigureKind,
     /// Statistic of the figure: `mean`, `min`, `max`, `p50`, `p99.9` ...; for counts, `total`.
@@ -191,6 +196,8 @@ fn total() -> String {
 pub enum FigureKind {
     /// Latency of the kind that `definition.latency` of the tool file names.
     Latency,
+    /// Figure of a benchmark program: time of messages between the network cards of both ends, by the stamps of the cards.
+    PathDelay,
     /// Figure of a benchmark program: difference between the latencies of consecutive messages.
     Jitter,
     /// Figure of a benchmark program: number of samples received per second.
@@ -214,6 +221,7 @@ impl FigureKind {
     pub(crate) fn word(self) -> &'static str {
         match self {
             FigureKind::Latency => "latency",
+            FigureKind::PathDelay => "path-delay",
             FigureKind::Jitter => "jitter",
             FigureKind::SamplesPerS => "samples-per-s",
             FigureKind::SentPerS => "sent-per-s",
@@ -286,6 +294,9 @@ impl Tool {
             if end.command.is_empty() {
                 return Err(wrong("a command is empty"));
             }
+            if end.ready.is_some() && end.ready_when_listening {
+                return Err(wrong("an end has `ready` and `ready_when_listening`: remove one of them"));
+            }
             Tool::command(end, &Values::default()).map_err(|e| wrong(e.to_string()))?;
         }
         if self.figures.is_empty() {
@@ -339,9 +350,11 @@ impl Tool {
                 Some(PrintedLatency::RoundTrip) => Ok((ToolMetric::RoundTripNs, time()?)),
                 Some(PrintedLatency::HalfRoundTrip) => Ok((ToolMetric::RoundTripNs, 2.0 * time()?)),
                 Some(PrintedLatency::OneWay) => Ok((ToolMetric::OneWayNs, time()?)),
+                Some(PrintedLatency::OneWayFromDue) => Ok((ToolMetric::OneWayFromDueNs, time()?)),
                 Some(PrintedLatency::WakeUp) => Ok((ToolMetric::WakeUpNs, time()?)),
                 None => Err(wrong("a figure of kind `latency` needs the key `definition.latency`, e.g. `round-trip`")),
             },
+            FigureKind::PathDelay => Ok((ToolMetric::PathDelayNs, time()?)),
             FigureKind::Jitter => Ok((ToolMetric::JitterNs, time()?)),
             FigureKind::PayloadRate => {
                 let scale = match figure.unit.as_str() {

@@ -11,7 +11,7 @@ mod format;
 mod output;
 mod shipped;
 
-pub use command::{Values, WhatIsMissing};
+pub use command::{Values, WhatIsMissing, seconds};
 pub use error::ToolError;
 pub use format::{Evidence, FigureSource, Measures, OutputOf, Receives, StopBy, Tool, ToolEnd};
 pub use output::{figures, first};

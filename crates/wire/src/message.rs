@@ -273,6 +273,10 @@ pub struct ToolOrder {
     /// Regular expression of the line that the program prints when the other end may start. `None` = the other end
     /// starts after a fixed time.
     pub ready: Option<String>,
+    /// TCP port at which the program listens when the other end may start; `None` = the program prints a line, or the other end starts
+    /// after a fixed time.
+    #[serde(default)]
+    pub listens: Option<u16>,
     /// True if the program measures: it then starts with `go`, and the trial is over when the program ends. False if
     /// the program answers: it then runs from the beginning.
     pub measures: bool,

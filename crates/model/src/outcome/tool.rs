@@ -71,6 +71,8 @@ pub enum PrintedLatency {
     HalfRoundTrip,
     /// Latency of the tool: time from one end to the other, measured with one clock.
     OneWay,
+    /// Latency of the tool: time from the moment at which a message was due until the other end had it, measured with one clock.
+    OneWayFromDue,
     /// Latency of the tool: time from the intended wake-up of a thread to its actual wake-up.
     WakeUp,
 }
@@ -81,6 +83,7 @@ impl fmt::Display for PrintedLatency {
             PrintedLatency::RoundTrip => "a round trip",
             PrintedLatency::HalfRoundTrip => "half a round trip",
             PrintedLatency::OneWay => "one way",
+            PrintedLatency::OneWayFromDue => "one way, from the time at which a message was due",
             PrintedLatency::WakeUp => "a wake-up",
         })
     }
@@ -117,6 +120,10 @@ pub enum ToolMetric {
     RoundTripNs,
     /// Quantity: latency of messages in one direction, ns.
     OneWayNs,
+    /// Quantity: latency of messages in one direction, from the time at which they were due, ns.
+    OneWayFromDueNs,
+    /// Quantity: time from the transmit stamp of the sender's network card to the receive stamp of the receiver's network card, ns.
+    PathDelayNs,
     /// Quantity: lateness of a thread's wake-up, ns.
     WakeUpNs,
     /// Quantity: difference between the latencies of consecutive messages, ns.
@@ -141,7 +148,7 @@ impl ToolMetric {
     /// True if the quantity is a time in nanoseconds.
     pub fn is_time(self) -> bool {
         use ToolMetric::*;
-        matches!(self, RoundTripNs | OneWayNs | WakeUpNs | JitterNs)
+        matches!(self, RoundTripNs | OneWayNs | OneWayFromDueNs | PathDelayNs | WakeUpNs | JitterNs)
     }
 
     /// Name of the quantity for the header of a table in a report.
@@ -149,6 +156,8 @@ impl ToolMetric {
         match self {
             ToolMetric::RoundTripNs => "round trip",
             ToolMetric::OneWayNs => "one way",
+            ToolMetric::OneWayFromDueNs => "one way from the due time",
+            ToolMetric::PathDelayNs => "path delay",
             ToolMetric::WakeUpNs => "wake-up",
             ToolMetric::JitterNs => "jitter",
             ToolMetric::SamplesPerS => "samples/s",

@@ -87,7 +87,8 @@ impl ToolRun {
         };
         if !run.tool.measures && !run.tool.command.is_empty() {
             run.begin();
-            let wait_ns = if run.tool.ready.is_some() { READY_NS } else { GRACE_NS };
+            let shows_it = run.tool.ready.is_some() || run.tool.listens.is_some();
+            let wait_ns = if shows_it { READY_NS } else { GRACE_NS };
             run.state = State::Starting { until_ns: host::monotonic_ns() + wait_ns };
         }
         Ok(run)
@@ -188,17 +189,15 @@ impl ToolRun {
         let mut unmatched = self.done.failed.clone();
         if let (Some(process), None) = (&mut self.process, &unmatched) {
             let said = process.said(MOST_OUTPUT);
-            let ready = self.tool.ready.as_ref().map(|line| tailbound_tools::first(line, &said).is_some());
+            let ready = match (self.tool.listens, &self.tool.ready) {
+                (Some(port), _) => Some(host::process::has_tcp_listener(process.pid(), port)),
+                (None, Some(line)) => Some(tailbound_tools::first(line, &said).is_some()),
+                (None, None) => None,
+            };
             match (ready, is_over, is_late) {
                 (Some(true), ..) | (None, false, true) => {}
                 (_, true, _) => unmatched = Some(format!("the program ended before it was ready{}", last(&said))),
-                (Some(false), false, true) => {
-                    let line = self.tool.ready.clone().unwrap_or_default();
-                    let within = Nanos(READY_NS);
-                    let last = last(&said);
-                    let text = format!("the program printed no line that matches `{line}` within {within}{last}");
-                    unmatched = Some(text);
-                }
+                (Some(false), false, true) => unmatched = Some(self.never_ready(&said)),
                 (_, false, false) => return Vec::new(),
             }
         }
@@ -211,6 +210,18 @@ impl ToolRun {
         self.state = State::Ready;
         let ready = EndReady { name: self.end.clone(), unmatched, ..EndReady::default() };
         vec![Message::Prepared(Box::new(Prepared { ends: vec![ready], ..Prepared::default() }))]
+    }
+
+    /// The reason why the program that answers is not ready, which printed `said`.
+    fn never_ready(&self, said: &str) -> String {
+        let (within, last) = (Nanos(READY_NS), last(said));
+        match (self.tool.listens, &self.tool.ready) {
+            (Some(port), _) => format!("the program did not listen at the TCP port {port} within {within}{last}"),
+            (None, line) => {
+                let line = line.as_deref().unwrap_or_default();
+                format!("the program printed no line that matches `{line}` within {within}{last}")
+            }
+        }
     }
 
     /// Reads the state of the threads of the tool's program.

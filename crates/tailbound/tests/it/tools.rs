@@ -122,6 +122,35 @@ fn a_pong_that_is_never_ready_is_reported() {
     );
 }
 
+/// A tool whose end that answers is ready when it listens, for which it needs 0.3 s: the other end connects to it at once.
+#[test]
+fn an_end_that_listens_is_ready() {
+    let bench = Bench::new();
+    let run = |pong: &str| {
+        let tool = format!(
+            "tool: mine\nabout: a script\nevidence: tried\nmeasures: ping-pong\n\
+             ping: {{ command: [python3, -c, 'import socket, sys, time; socket.create_connection((\"127.0.0.1\", int(sys.argv[1]))); \
+             time.sleep(1); print(\"median\", sys.argv[2], sys.argv[3])', '{{port}}', '{{base_s}}', '{{offset_s}}', '{{rate_hz}}'] }}\n\
+             pong: {{ command: [python3, -c, 'import socket, sys, time; {pong}; time.sleep(60)', '{{port}}'], \
+             ready_when_listening: true }}\ndefinition: {{ latency: round-trip, window: whole-run }}\n\
+             figures: [{{ is: latency, statistic: p50, unit: s, at: {{ line: 'median [0-9.]+ ([0-9.]+)' }} }}]\n"
+        );
+        std::fs::write(bench.path("mine.yaml"), tool).unwrap();
+        bench.run(&ping_pong("./mine.yaml", "stream: { offset: 1500 us }"), &[])
+    };
+    let listens = "time.sleep(0.3); s = socket.socket(); s.bind((\"\", int(sys.argv[1]))); s.listen(1)";
+    succeeded(&run(listens));
+    // The offset of the stream, which the script printed.
+    assert_eq!(bench.report()["tools"][0]["figures"][0]["values"][0], 1_500_000.0);
+    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    let never = reason(&run(&listens.replace("; s.listen(1)", "")), &bench);
+    let port = never.split_whitespace().find(|word| word.parse::<u16>().is_ok()).unwrap();
+    assert_eq!(
+        never,
+        format!("the tool mine, pong: the program did not listen at the TCP port {port} within 10 s; it wrote nothing")
+    );
+}
+
 fn sleepers(seconds: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let is = |e: &std::fs::DirEntry| {
@@ -192,6 +221,12 @@ fn what_a_tool_cannot_do_is_refused() {
         refusal(&bench, "sockperf", &["measure={ping-pong: {slots: 100}}", "rate=max"]),
         refusal(&bench, "cyclictest", &["rate=max"]),
         refusal(&bench, "sockperf", &["payload=1 MB"]),
+        refusal(&bench, "sockperf", &["stream={ offset: 1 ms }"]),
+        refusal(
+            &bench,
+            "{ isochron: { priority: 3 } }",
+            &["stream={ launch: { lead: 1 ms } }", "path=veth", "place=netns"],
+        ),
         refusal(&bench, "rti-perftest", &[]),
         refusal(&bench, "{ sockperf: { mps: 5 } }", &[]),
         refusal(&bench, "sockperf", &["qos={reliability: best-effort}"]),

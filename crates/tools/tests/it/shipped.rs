@@ -2,8 +2,8 @@
 //! outputs that were written by hand from the documentation of the programs.
 
 use std::collections::BTreeMap;
-use tailbound_model::{ToolFigure, ToolMetric};
-use tailbound_tools::{Evidence, Tool, ToolError, Values, figures, find, names};
+use tailbound_model::{Nanos, ToolFigure, ToolMetric};
+use tailbound_tools::{Evidence, Tool, ToolError, Values, figures, find, names, seconds};
 
 fn output(name: &str) -> String {
     std::fs::read_to_string(format!("{}/tests/outputs/{name}.txt", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -35,10 +35,19 @@ fn every_file_reads_the_output_of_its_program() {
     assert!(value(&read("cyclictest"), WakeUpNs, "max")[0] >= 1000.0);
     // The sorted differences of the 100 lines, by another program.
     let isochron = read("isochron");
-    let of = |statistic| value(&isochron, OneWayNs, statistic)[0].round();
+    let of = |statistic| value(&isochron, OneWayFromDueNs, statistic)[0].round();
     let expected = [665_190.0, 1_169_156.0, 50_952_280.0, 58_411_732.0, 6_170_052.0];
     assert_eq!(["min", "p50", "p99", "max", "mean"].map(of), expected);
     assert_eq!((value(&isochron, Samples, "total"), value(&isochron, Lost, "total")), (&[100.0][..], &[0.0][..]));
+    // The emulated cards have stamped nothing. With stamps written by hand, and one message that was lost:
+    assert!(!isochron.iter().any(|figure| figure.what == PathDelayNs), "{isochron:?}");
+    let lines = "message 9.000000000 9.000002000 cards 9.000000600 9.000001000\n\
+                 message 9.500000000 0.000000000 cards 9.500000700 0.000000000\n\
+                 message 10.000000000 10.000004000 cards 10.000000500 10.000001500\n";
+    let stamped = figures(&find("isochron").unwrap(), lines).unwrap();
+    let of = |what, statistic| value(&stamped, what, statistic)[0].round();
+    assert_eq!(["min", "mean", "max"].map(|statistic| of(PathDelayNs, statistic)), [400.0, 700.0, 1_000.0]);
+    assert_eq!((of(OneWayFromDueNs, "mean"), of(Samples, "total"), of(Lost, "total")), (3_000.0, 2.0, 1.0));
     let perftest = read("rti-perftest");
     assert_eq!(value(&perftest, RoundTripNs, "p99"), [116_000.0]);
     assert_eq!(value(&perftest, RoundTripNs, "max"), [422_000.0]);
@@ -64,10 +73,12 @@ fn commands_are_filled_in() {
     let iperf3 = find("iperf3").unwrap();
     let words = |values: &Values| Tool::command(&iperf3.ping, values).unwrap().0.join(" ");
     assert!(words(&values).ends_with("--bitrate=0 -J") && words(&at_a_rate).ends_with("--bitrate=256000 -J"));
-    let isochron =
-        Tool::command(&find("isochron").unwrap().ping, &Values { priority: 5, ..at_a_rate.clone() }).unwrap().0;
+    let [base_s, offset_s] = [1_790_000_000_000_000_001, 3_000_000].map(|ns| seconds(Nanos(ns)));
+    let of_stream = Values { priority: 5, base_s, offset_s, ..at_a_rate.clone() };
+    let isochron = Tool::command(&find("isochron").unwrap().ping, &of_stream).unwrap().0;
     let isochron = isochron.join(" ");
-    let sent = "--priority 5 --frame-size 114 --cycle-time 0.002000000 --base-time 0 --advance-time 0.000000001 --num-frames 1500";
+    let sent = "--priority 5 --frame-size 114 --cycle-time 0.002000000 --base-time 1790000000.000000001 --shift-time 0.003000000 \
+                --advance-time 0.000000001 --num-frames 1500";
     assert!(isochron.ends_with(sent), "{isochron}");
     let ddsperf = find("ddsperf").unwrap();
     let with_interface = Values { interface: "eth0".into(), ..values };
@@ -98,6 +109,7 @@ fn wrong_files_are_refused_with_the_place() {
         error(&format!("{}output: pong\n", with(right))),
         error(&with(right).replace("{payload}", "{secs}")),
         error(&with(&right.replace("is: latency", "is: lost"))),
+        error(&with(right).replace("'{payload}']", "'{payload}'], ready: a, ready_when_listening: true")),
         find("sockpref").unwrap_err().to_string(),
         find("/nowhere/mine.yaml").unwrap_err().to_string(),
     ];

@@ -67,7 +67,22 @@ fn refusal(spec: &TrialSpec, tool: &Tool) -> Option<String> {
         Rate::Max if tool.needs_rate => Some(format!("the tool {name} needs a rate: write one, such as `1 kHz`")),
         _ => None,
     };
-    own.or_else(|| of_options(spec, tool)).or_else(|| of_ends(spec, name))
+    own.or_else(|| of_options(spec, tool)).or_else(|| of_stream(spec, tool)).or_else(|| of_ends(spec, name))
+}
+
+fn of_stream(spec: &TrialSpec, tool: &Tool) -> Option<String> {
+    let (stream, name) = (spec.stream?, &tool.tool);
+    if !tool.takes("offset_s") {
+        return Some(format!("the tool {name} does not send at times of CLOCK_TAI: remove `stream`"));
+    }
+    stream.launch.map(|_| format!("the tool {name} takes no launch times from a study: remove `launch` from `stream`"))
+}
+
+/// Begin and offset of the stream of a trial, in seconds, for the command of a tool; both are zero if the trial has no stream.
+/// `base_ns`: begin of the stream on CLOCK_TAI.
+pub(super) fn stream_times(spec: &TrialSpec, base_ns: i64) -> [String; 2] {
+    let [base, offset] = spec.stream.map_or([Nanos(0); 2], |stream| [Nanos(base_ns), stream.offset]);
+    [base, offset].map(tailbound_tools::seconds)
 }
 
 fn of_flow(spec: &TrialSpec, name: &str) -> Option<String> {
@@ -227,6 +242,9 @@ pub(super) fn remarks(spec: &TrialSpec, tool: &Tool) -> Vec<String> {
 /// Lists the commands of a tool in a trial for a dry run, with placeholders for the addresses.
 pub(in crate::controller) fn describe(spec: &TrialSpec) -> Vec<String> {
     let Ok(Some(tool)) = read(spec) else { return Vec::new() };
+    let [own_base_s, offset_s] = stream_times(spec, 0);
+    // The begin of the schedule of gates is known when they have been set or read.
+    let base_s = if spec.stream.is_some() && spec.ping.gates.is_some() { "BASE".into() } else { own_base_s };
     let values = Values {
         payload: spec.payload.0,
         seconds: tool_seconds(spec),
@@ -237,6 +255,8 @@ pub(in crate::controller) fn describe(spec: &TrialSpec) -> Vec<String> {
         port: 0,
         domain: spec.domain,
         priority: priority(spec).unwrap_or_default(),
+        base_s,
+        offset_s,
     };
     let line = |(end, at): (&ToolEnd, &str)| {
         let command = Tool::command(end, &values).map_or_else(|e| e.to_string(), |(words, _)| words.join(" "));

@@ -42,7 +42,8 @@ pub(in crate::controller) async fn run(
     let mut parts = Vec::new();
     for (roles, _) in &lab.agents {
         let order = trial_steps::order(context, roles, lab, &dir);
-        let program = end_order(&tool, spec, roles, lab, port).map_err(bad)?;
+        let times = fit::stream_times(spec, order.stream_base_ns);
+        let program = end_order(&tool, spec, roles, lab, (port, times)).map_err(bad)?;
         let order = Order { streams: streams.clone(), tool: Some(program), rescue: None, ..order };
         parts.push(Part::new(roles, order));
     }
@@ -91,8 +92,15 @@ pub(in crate::controller) async fn run(
     Ok(Some(result))
 }
 
-/// Makes the order of the controller to the agent of an end: which program of the tool to start, and how.
-fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, port: u16) -> Result<ToolOrder, Problem> {
+/// Makes the order of the controller to the agent of an end: which program of the tool to start, and how. `base_s` and `offset_s`: times
+/// of the stream, in seconds.
+fn end_order(
+    tool: &Tool,
+    spec: &TrialSpec,
+    roles: &[Role],
+    lab: &ActiveLab,
+    (port, [base_s, offset_s]): (u16, [String; 2]),
+) -> Result<ToolOrder, Problem> {
     let measures = roles.contains(&Role::Ping);
     let net = lab.lab.end(lab.place_of(roles[0]));
     let values = Values {
@@ -105,6 +113,8 @@ fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, por
         port,
         domain: spec.domain,
         priority: fit::priority(spec).unwrap_or_default(),
+        base_s,
+        offset_s,
     };
     let end = if measures { Some(&tool.ping) } else { tool.pong.as_ref() };
     let filled = end.map(|end| Tool::command(end, &values)).transpose();
@@ -119,6 +129,7 @@ fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, por
         command,
         environment,
         ready: end.and_then(|end| end.ready.clone()),
+        listens: end.filter(|end| end.ready_when_listening).map(|_| port),
         measures,
         stop_signal,
         told_ns: if tool.takes_time() { tool_time(spec).0 } else { 0 },
