@@ -73,6 +73,8 @@ mod inside_guest;
 #[cfg(feature = "system-tests")]
 mod inside_guest_clocks;
 #[cfg(feature = "system-tests")]
+mod inside_guest_isochron;
+#[cfg(feature = "system-tests")]
 mod inside_guest_launches;
 #[cfg(feature = "system-tests")]
 mod inside_guest_ptp;
