@@ -68,6 +68,8 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
     };
     let place = if roles[0].receives() { &spec.pong.place } else { &spec.ping.place };
     let gates_of_ping = lab.path.ends.first().and_then(|ping| ping.gates.as_ref());
+    // Tools send by CLOCK_TAI.
+    let stream_card = gates_of_ping.and_then(|gates| gates.hardware_clock).filter(|_| !spec.has_tool());
     Order {
         run_id: context.run.run_id.clone(),
         trial: context.trial.id,
@@ -96,16 +98,16 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         tool: None,
         streams: Vec::new(),
         neighbour_of: None,
-        stream_base_ns: gates_of_ping.map_or(0, stream_base_ns),
-        stream_card: gates_of_ping.and_then(|gates| gates.hardware_clock),
+        stream_base_ns: gates_of_ping.map_or(0, |gates| stream_base_ns(gates, stream_card.is_some())),
+        stream_card,
         spec: if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() },
     }
 }
 
-/// Begin of a gate schedule that the kernel reported, ns of the clock of the stream: the hardware clock of the gates, or CLOCK_TAI. If
-/// the schedule is on another clock of the kernel, that clock is converted as it was read before the trial.
-fn stream_base_ns(gates: &GatesFact) -> i64 {
-    if gates.clock == libc::CLOCK_TAI || gates.hardware_clock.is_some() {
+/// Begin of a gate schedule that the kernel reported, ns of the clock of the stream: the clock of the schedule, or CLOCK_TAI. If the
+/// schedule is on another clock than CLOCK_TAI, that clock is converted as it was read before the trial.
+fn stream_base_ns(gates: &GatesFact, is_by_card: bool) -> i64 {
+    if gates.clock == libc::CLOCK_TAI || is_by_card {
         return gates.base_ns;
     }
     let tai = tailbound_host::clock::read_offset_with(tailbound_host::monotonic_ns, tailbound_host::clock::tai_ns);
