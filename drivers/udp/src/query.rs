@@ -13,6 +13,7 @@ use crate::discovery::Discovery;
 use crate::endpoint::{Common, lock};
 use crate::endpoints::{Endpoint, Endpoints};
 use crate::net;
+use crate::socket::has_launch_times;
 use crate::wire::{MAX_PAYLOAD, group};
 use crate::writer::RefusedLaunches;
 
@@ -199,7 +200,7 @@ fn transport<'a>(endpoints: &Endpoints, open: impl Iterator<Item = &'a Endpoint>
         .map(|endpoint| {
             let fd = endpoint.common().fd();
             let buffer = |name| net::get_int(fd, libc::SOL_SOCKET, name);
-            json!({
+            let mut socket = json!({
                 "topic": endpoint.common().topic,
                 "kind": if matches!(endpoint, Endpoint::Writer(_)) { "writer" } else { "reader" },
                 "local": net::local(fd).map(|a| a.to_string()),
@@ -207,7 +208,11 @@ fn transport<'a>(endpoints: &Endpoints, open: impl Iterator<Item = &'a Endpoint>
                 "rcvbuf_effective_bytes": buffer(libc::SO_RCVBUF),
                 "sndbuf_effective_bytes": buffer(libc::SO_SNDBUF),
                 "priority_effective": buffer(libc::SO_PRIORITY),
-            })
+            });
+            if options.launch.is_some() {
+                socket["launch_times"] = has_launch_times(fd).into();
+            }
+            socket
         })
         .collect();
     json!({

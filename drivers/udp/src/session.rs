@@ -101,7 +101,7 @@ impl side::Session for Session {
         }
         if common.matched() < peers {
             match endpoint {
-                Endpoint::Writer(writer) => writer.seek(peers),
+                Endpoint::Writer(writer) => writer.seek(&self.endpoints.options, peers)?,
                 Endpoint::Reader(reader) => {
                     common.settled.store(false, Ordering::SeqCst);
                     reader.in_use.store(false, Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl side::Session for Session {
             return fail(TB_ETIMEDOUT, format!("{have} of {peers} peers answered for topic {}", common.topic));
         }
         match endpoint {
-            Endpoint::Writer(writer) => writer.settle(),
+            Endpoint::Writer(writer) => writer.settle()?,
             Endpoint::Reader(_) => common.settled.store(true, Ordering::SeqCst),
         }
         Ok(())

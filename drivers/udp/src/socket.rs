@@ -1,8 +1,8 @@
 //! Makes the sockets of readers and writers: the port or the group, and the socket options.
 
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use tailbound_abi::side::{Outcome, fail};
 use tailbound_abi::{TB_EINVAL, TB_EIO};
@@ -90,4 +90,27 @@ pub fn set_priority(fd: i32, priority: i32) -> Outcome {
         let text = "priority: a value above 6 needs CAP_NET_ADMIN, or root (SO_PRIORITY)";
         os(if priority > 6 { text } else { "priority" }, &e)
     })
+}
+
+/// Whether the datagrams of a socket have launch times, as [`net::launch_times`] sets them.
+pub fn has_launch_times(fd: RawFd) -> bool {
+    let mut value = libc::sock_txtime { clockid: 0, flags: 0 };
+    let mut len = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` has room for `len` bytes.
+    let rc = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_TXTIME, (&raw mut value).cast(), &raw mut len) };
+    rc == 0 && value.flags & libc::SOF_TXTIME_REPORT_ERRORS != 0
+}
+
+/// Gives a new socket the address of the socket `old`, and puts it in the place of `old`, whose descriptor stays.
+pub fn take_place(fresh: &OwnedFd, old: RawFd) -> Result<(), Error> {
+    let at = net::local(old).ok_or_else(Error::last_os_error)?;
+    // Both sockets have the address for a moment.
+    for fd in [old, fresh.as_raw_fd()] {
+        net::set_int(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    }
+    net::bind(fresh, at)?;
+    net::set_int(fresh.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 0)?;
+    // SAFETY: the call takes no pointers; `old` belongs to the end point, which goes on to own the descriptor.
+    let rc = unsafe { libc::dup3(fresh.as_raw_fd(), old, libc::O_CLOEXEC) };
+    if rc < 0 { Err(Error::last_os_error()) } else { Ok(()) }
 }

@@ -2,8 +2,8 @@
 
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tailbound_abi::side::{Host, Outcome, Wanted, fail};
@@ -13,7 +13,7 @@ use crate::endpoint::{Common, lock};
 use crate::error::os;
 use crate::net::{self, Address, Errors};
 use crate::options::Options;
-use crate::socket::{prepare, set_priority};
+use crate::socket::{prepare, set_priority, take_place};
 use crate::stamps::Collected;
 use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, group, topic_key};
 
@@ -35,6 +35,8 @@ pub struct Writer {
     candidates: AtomicU32,
     /// Launch times of the messages; `None` = messages have no launch times.
     launch: Option<Launch>,
+    /// Whether the socket has launch times, which the kernel cannot take back from it.
+    launching: AtomicBool,
     /// Stamps of sent messages; `None` = messages are not stamped.
     pub stamps: Option<Mutex<Collected>>,
     /// Refused launch times that nobody has asked for yet.
@@ -72,12 +74,8 @@ pub struct Targets {
 
 impl Writer {
     pub fn new(options: &Options, wanted: &Wanted, host: Host) -> Outcome<Arc<Writer>> {
-        let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
-        prepare(socket.as_raw_fd(), options)?;
+        let socket = socket_of(options)?;
         let launch = options.launch.map(|deadline| Launch::of(options, deadline)).transpose()?;
-        if let Some(by_card) = options.stages {
-            net::transmit_stamps(socket.as_raw_fd(), by_card).or_else(|e| os("timestamps: SO_TIMESTAMPING", &e))?;
-        }
         let at = options.at(options.address, 0);
         net::bind(&socket, at).or_else(|e| os(format!("cannot bind {}", options.address), &e))?;
         let key = topic_key(options.domain, wanted.topic);
@@ -95,6 +93,7 @@ impl Writer {
             refused: AtomicU64::new(0),
             candidates: AtomicU32::new(FEWEST_CANDIDATES),
             launch,
+            launching: AtomicBool::new(false),
             stamps: options.stages.map(|_| Mutex::default()),
             refused_launches: Mutex::default(),
             reading_errors: Mutex::default(),
@@ -185,31 +184,42 @@ impl Writer {
         }
     }
 
-    /// Starts to ask for readers until `peers` readers are found.
-    pub fn seek(&self, peers: u32) {
+    /// Starts to ask for readers until `peers` readers are found. Fails if a socket with launch times cannot be exchanged for one
+    /// without.
+    pub fn seek(&self, options: &Options, peers: u32) -> Outcome {
         let mut targets = lock(&self.targets);
         self.candidates.store((peers + 3).clamp(FEWEST_CANDIDATES, MOST_CANDIDATES), Ordering::Relaxed);
-        if targets.connected {
-            targets.connected = false;
+        if self.launching.load(Ordering::SeqCst) {
+            // What the error queue has belongs to messages that were sent.
+            self.errors();
+            // A disconnected socket would not have its port any more.
+            renew(self.common.fd(), options)?;
+            self.launching.store(false, Ordering::SeqCst);
+        } else if targets.connected {
             let _ = net::connect(self.common.fd(), None);
         }
-        self.launch.iter().for_each(|_| drop(set_priority(self.common.fd(), 0)));
+        targets.connected = false;
         net::hear_refusals(self.common.fd(), false);
         self.common.settled.store(false, Ordering::SeqCst);
+        Ok(())
     }
 
     /// Stops asking for readers. If there is only one reader, the socket is connected to this reader, so the kernel
-    /// looks up the route only once.
-    pub fn settle(&self) {
+    /// looks up the route only once. Fails if the messages cannot have launch times.
+    pub fn settle(&self) -> Outcome {
         let mut targets = lock(&self.targets);
         self.common.settled.store(true, Ordering::SeqCst);
-        self.launch.iter().for_each(|launch| launch.begin(self.common.fd()));
+        if let Some(launch) = self.launch {
+            self.launching.store(true, Ordering::SeqCst);
+            launch.begin(self.common.fd())?;
+        }
         // The kernel reports refused datagrams only from now on, because most of the asked ports refuse the questions.
         net::hear_refusals(self.common.fd(), true);
         // The socket is not connected to a group, because answers and goodbyes come from other addresses.
         if let ([(_, only)], None) = (targets.readers.as_slice(), &targets.group) {
             targets.connected = net::connect(self.common.fd(), Some(only)).is_ok();
         }
+        Ok(())
     }
 
     /// Asks every candidate port of every peer for readers, and receives the answers.
@@ -315,6 +325,23 @@ impl Writer {
         true
     }
 }
+/// Makes the socket of a writer, without an address.
+fn socket_of(options: &Options) -> Outcome<OwnedFd> {
+    let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
+    prepare(socket.as_raw_fd(), options)?;
+    if let Some(by_card) = options.stages {
+        net::transmit_stamps(socket.as_raw_fd(), by_card).or_else(|e| os("timestamps: SO_TIMESTAMPING", &e))?;
+    }
+    Ok(socket)
+}
+
+/// Puts a new socket with the same address in the place of the socket with this descriptor.
+fn renew(fd: RawFd, options: &Options) -> Outcome {
+    let fresh = socket_of(options)?;
+    let failed = |e: Error| os("launch: a socket without launch times for the discovery", &e);
+    take_place(&fresh, fd).or_else(failed)
+}
+
 /// Launch times of the messages of a writer.
 #[derive(Debug, Clone, Copy)]
 struct Launch {
@@ -336,9 +363,9 @@ impl Launch {
 
     /// The following datagrams of a socket have launch times. Questions of the discovery have none: they must neither come into the
     /// queue of the messages, nor come from a socket with launch times, because an interface with gates drops what has none then.
-    /// Sending with a launch time fails if this was not permitted.
-    fn begin(self, fd: RawFd) {
-        let _ = net::launch_times(fd, self.deadline).is_ok_and(|()| set_priority(fd, self.priority).is_ok());
+    fn begin(self, fd: RawFd) -> Outcome {
+        net::launch_times(fd, self.deadline).or_else(|e| os("launch: SO_TXTIME for the messages", &e))?;
+        set_priority(fd, self.priority)
     }
 }
 

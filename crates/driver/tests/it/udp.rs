@@ -142,6 +142,34 @@ fn without_stages_there_are_no_stamps() {
     assert!(refused(reader).contains("is a reader"));
 }
 
+/// Below gates, the kernel drops datagrams without a launch time that come from a socket with launch times, so that questions to readers
+/// would be lost.
+#[test]
+fn a_writer_that_looks_for_readers_again_asks_without_launch_times() {
+    let s = open(&options().with("launch", "strict").with("priority", "3"));
+    if let Err(error) = s.create(Kind::Writer, "trial", 64, &Kv::new(), 0) {
+        assert!(error.to_string().contains("CAP_NET_ADMIN"), "{error}");
+        return eprintln!("skipped: {error}");
+    }
+    let (writer, reader) = pair(&s, "again");
+    let socket = || json(&s, writer, "transport")["sockets"][0].clone();
+    let of = |socket: &Value| (socket["launch_times"].clone(), socket["priority_effective"].clone());
+    let settled = socket();
+    assert_eq!(of(&settled), (true.into(), 3.into()), "{settled}");
+    // There is one reader.
+    let fault = s.wait_matched(writer, 2, clock_ns(libc::CLOCK_MONOTONIC) + 50_000_000).unwrap_err();
+    assert_eq!(fault.code, Code::ETIMEDOUT, "{fault}");
+    let asking = socket();
+    assert_eq!(of(&asking), (false.into(), 0.into()), "{asking}");
+    assert_eq!((&asking["local"], &asking["connected"]), (&settled["local"], &false.into()));
+    s.wait_matched(writer, 1, soon()).unwrap();
+    assert_eq!(of(&socket()), of(&settled));
+    s.send(writer, 1, b"abc").unwrap();
+    ready(&s, reader);
+    let mut views = ViewBuf::new(4);
+    assert_eq!(s.take(reader, &mut views), Ok(1));
+}
+
 #[test]
 fn one_writer_reaches_many_readers() {
     let s = open(&options());
