@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn arrivals_are_measured_from_the_launch_times() {
-        let launch = LaunchSpec { lead: Nanos(1_000), ahead: Nanos(300), mode: LaunchMode::Strict, priority: 3 };
+        let launch = LaunchSpec { lead: Nanos(1_000), ahead: Nanos(300), priority: 3, ..LaunchSpec::default() };
         let found = report(launch, vec![40, -200, 0, -10, 900], &[LaunchRefusal::Missed, LaunchRefusal::Invalid]);
         assert_eq!((found.messages, found.early, found.early_max_ns), (5, 2, 200));
         assert_eq!((found.after_p50_ns, found.after_p99_ns, found.after_max_ns), (Some(0), Some(900), Some(900)));

@@ -2,8 +2,8 @@
 
 use crate::{ETHERNET_BYTES, Entry, Frame, IP_UDP_BYTES, Rule, Schedule, Speed, Windows, predict};
 use tailbound_model::{
-    GateEntry, GatesBy, GatesFact, GatesSpec, LaunchSpec, Nanos, PathEnd, PathSpec, Rate, Severity, StreamSpec,
-    TrialSpec, Warning,
+    GateEntry, GatesBy, GatesFact, GatesSpec, LaunchBy, LaunchSpec, Nanos, PathEnd, PathSpec, Rate, Severity,
+    StreamSpec, TrialSpec, Warning,
 };
 
 /// Speed that the kernel reports for the interfaces that Tailbound makes (veth), bit/s.
@@ -48,7 +48,9 @@ pub fn windows_of_classes(gates: &GatesFact) -> Vec<Windows> {
 /// What a user should know about the gates of a trial before it runs.
 pub fn check(spec: &TrialSpec) -> Vec<Warning> {
     let ends = [("ping", &spec.ping.gates), ("pong", &spec.pong.gates)];
-    let launch = spec.stream.and_then(|stream| stream.launch).map(|launch| without_offload(&launch).at_end("ping"));
+    let launch = spec.stream.and_then(|stream| stream.launch).filter(|launch| launch.by == LaunchBy::Etf);
+    // Nothing is known of an existing queue.
+    let launch = launch.map(|launch| without_offload(&launch).at_end("ping"));
     let of_end = |(end, gates): (&str, &Option<GatesSpec>)| {
         // Nothing is known of existing gates.
         let known = gates.as_ref().filter(|gates| gates.by != GatesBy::Existing);
@@ -234,8 +236,12 @@ fn refused_launches(
 /// The frame of a message that fits into one; of a larger one, its first frame. `None` = the speed of the interface is not known.
 fn own_frame(spec: &TrialSpec) -> Option<Frame> {
     let mtu = match spec.path {
-        PathSpec::Veth { mtu, .. } | PathSpec::Bridge { mtu } => u64::from(mtu.unwrap_or(USUAL_MTU)),
-        _ => return None,
+        PathSpec::Veth { mtu, .. }
+        | PathSpec::Bridge { mtu }
+        | PathSpec::Macvtap { mtu }
+        | PathSpec::Xdp { mtu, .. }
+        | PathSpec::OpenVswitch { mtu, .. } => u64::from(mtu.unwrap_or(USUAL_MTU)),
+        PathSpec::Loopback | PathSpec::Datagram { .. } | PathSpec::Existing { .. } => return None,
     };
     let header = ETHERNET_BYTES + spec.vlan.as_ref().map_or(0, |_| VLAN_BYTES);
     let bytes = (spec.payload.0 + IP_UDP_BYTES).min(mtu) + header;

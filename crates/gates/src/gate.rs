@@ -40,13 +40,15 @@ impl Gate {
         let class = class_of_messages(spec, &fact.class_of_priority);
         let windows = schedule.windows(class, Rule::Kernel);
         let base_ns = fact.base_ns.checked_sub(fact.ahead_ns)?;
+        // `taprio` leaves the launch time of a message as it is, and gives one to frames that have none.
+        let has_launch_time = end.end == "ping" && spec.stream.is_some_and(|stream| stream.launch.is_some());
         (payload <= u64::from(end.mtu) && windows.cycle_ns > 0).then_some(Gate {
             class,
             windows,
             base_ns,
             within_ns: fact.within_ns,
             frame,
-            delay_ns: fact.delay_ns.into(),
+            delay_ns: if has_launch_time { 0 } else { fact.delay_ns.into() },
             hardware_read_at_ns: fact.hardware_clock.map(|_| fact.read_at_ns),
         })
     }

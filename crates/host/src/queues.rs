@@ -87,9 +87,22 @@ pub fn add(index: u32, added: &QueueDiscipline) -> io::Result<()> {
 
 /// Sets a queue discipline in the place of any other one, which stays if the new one is refused.
 ///
+/// One with traffic classes at the root does not stay: it is removed first, unless the new one has its handle. When the kernel destroys
+/// it, the interface loses its classes, also those that a successor has already set (`mqprio_destroy`, `taprio_destroy`).
+///
 /// # Errors
 /// The kernel or the driver refuses it, or the handle is in use.
 pub fn replace(index: u32, by: &QueueDiscipline) -> io::Result<()> {
+    const WITH_CLASSES: [&str; 2] = ["mqprio", "taprio"];
+    let has_classes = |root: &QueueDiscipline| {
+        root.parent == ROOT
+            && root.handle != by.handle
+            && !root.is_default()
+            && WITH_CLASSES.contains(&root.kind.as_str())
+    };
+    if by.parent == ROOT && read(index)?.iter().any(has_classes) {
+        remove(index)?;
+    }
     set(index, by, CREATE | libc::NLM_F_REPLACE as u16)
 }
 

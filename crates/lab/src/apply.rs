@@ -24,7 +24,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
     match step.clone() {
         Step::Namespace(_) | Step::Given(_) => Ok(()),
         Step::NoIpv6(room) => run_in(rooms.get(room)?, without_ipv6)?.wait().await?,
-        Step::Pair { near, far, mtu, queues } => {
+        Step::Pair { near, far, mtu, queues, receives } => {
             // The peer is created directly in its namespace, so that it never appears in another one.
             let far_netns = rooms.get(far.room)?.clone();
             let room = rooms.get(near.room)?;
@@ -33,11 +33,11 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
                     .raw_fd()
                     .ok_or(Error::NamespaceError("the peer of the veth pair is in Tailbound's own namespace".into()))?;
                 let peer = LinkMessageBuilder::<LinkUnspec>::new().name(far.name).mtu(mtu).setns_by_fd(fd);
-                let peer = with_queues(peer, queues[1]).build();
+                let peer = with_queues(peer, [queues[1], receives], receives > 1).build();
                 let pair = LinkMessageBuilder::<LinkVeth>::new(&near.name, "")
                     .mtu(mtu)
                     .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)));
-                handle.link().add(with_queues(pair, queues[0]).build()).execute().await
+                handle.link().add(with_queues(pair, queues, receives > 1).build()).execute().await
             };
             converse(room, job)?.wait().await?
         }
@@ -80,7 +80,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             gates::put(rooms.get(at.room)?, at.name, &gates, start).await
         }
         Step::Shaping { at, shaping } => shaping::put(rooms.get(at.room)?, at.name, (shaping, shaping::HANDLE)).await,
-        Step::Launch { at, launch } => launch::put(rooms.get(at.room)?, at.name, launch).await,
+        Step::Launch { at, launch } => launch::put(rooms.get(at.room)?, at.name, (launch, launch::HANDLE)).await,
         Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {
             let job = move |handle: Handle| async move {
@@ -95,11 +95,19 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
     }
 }
 
-/// Gives a new interface this number of transmit queues.
-fn with_queues<T>(link: LinkMessageBuilder<T>, queues: u16) -> LinkMessageBuilder<T> {
-    match queues {
-        1 => link,
-        _ => link.append_extra_attribute(LinkAttribute::NumTxQueues(u32::from(queues))),
+/// Gives a new interface these numbers of transmit and of receive queues. Without `all`, the number of receive queues is left to the
+/// kernel, and so is one transmit queue.
+///
+/// The kernel uses all queues of both sides of a veth pair whose numbers are given for the first side (`veth_newlink` of
+/// drivers/net/veth.c).
+fn with_queues<T>(link: LinkMessageBuilder<T>, [sends, receives]: [u16; 2], all: bool) -> LinkMessageBuilder<T> {
+    let link = match sends {
+        1 if !all => link,
+        _ => link.append_extra_attribute(LinkAttribute::NumTxQueues(u32::from(sends))),
+    };
+    match all {
+        true => link.append_extra_attribute(LinkAttribute::NumRxQueues(u32::from(receives))),
+        false => link,
     }
 }
 

@@ -5,12 +5,11 @@ use crate::existing;
 use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
-use crate::wanted::Wanted;
 use crate::wiring::{Wiring, carries_offloads, vfio, vhost_lack};
-use crate::{gates, launch, police, replaced, shaping};
+use crate::{launch, police, replaced};
 use crate::{userns, vlan};
 use std::path::Path;
-use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec, Problem};
+use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, LaunchBy, PathSpec, PlaceSpec, Problem};
 
 impl LabSpec {
     /// Finds problems of the machine or the study that prevent this lab; an empty list means that the lab can be built.
@@ -46,6 +45,9 @@ impl LabSpec {
             if self.makes_namespaces() {
                 lacks.extend(userns::problem());
             }
+            if lacks.is_empty() {
+                lacks.extend(self.queues_lack());
+            }
             return lacks;
         }
         match self.layout() {
@@ -64,18 +66,8 @@ impl LabSpec {
                 if lacks.is_empty() && shape.delay.is_some() {
                     lacks.extend(netem::problem());
                 }
-                if lacks.is_empty() && !shape.gates.is_empty() {
-                    lacks.extend(gates::problem());
-                }
-                if lacks.is_empty() && !shape.shaping.is_empty() {
-                    let has_credits = shape.shaping.values().any(|shaping| !shaping.credits.is_empty());
-                    lacks.extend(shaping::problem(has_credits));
-                }
-                if lacks.is_empty() && shape.launch.is_some() {
-                    lacks.extend(launch::problem(shape.gates.contains_key(&0)));
-                }
-                if lacks.is_empty() && self.police.iter().any(Option::is_some) {
-                    lacks.extend(police::problem());
+                if lacks.is_empty() {
+                    lacks.extend(self.queues_lack());
                 }
                 if lacks.is_empty() && shape.vlan.is_some() {
                     lacks.extend(vlan::problem());
@@ -94,14 +86,21 @@ impl LabSpec {
         }
     }
 
-    /// Returns a problem if an existing interface cannot have the gates or traffic classes that its end asks for.
+    /// Returns a problem if this kernel has not what the ends ask for at the interfaces that Tailbound makes for them.
+    fn queues_lack(&self) -> Option<Problem> {
+        let wanted = (0..2).find_map(|end| self.wanted(end)?.lack());
+        wanted.or_else(|| self.police.iter().flatten().find_map(police::problem))
+    }
+
+    /// Returns a problem if an existing interface cannot have the queue disciplines that its end asks for, or has not the queue with launch
+    /// times that the study describes.
     fn replaced_lack(&self, end: usize, given: &ExistingEnd) -> Option<Problem> {
+        if let Some(launch) = self.launch_of(end).filter(|launch| launch.by == LaunchBy::Existing) {
+            let found = existing::find(self, end, given, &[]).ok()?;
+            return launch::existing_problem(found.site.netns()?, (&found.interface.name, self.name(end)), launch);
+        }
         let wanted = self.wanted(end)?;
-        let of_kernel = match wanted {
-            Wanted::Gates(_) => gates::problem(),
-            Wanted::Shaping(shaping) => shaping::problem(!shaping.credits.is_empty()),
-        };
-        of_kernel.or_else(|| {
+        wanted.lack().or_else(|| {
             let found = existing::find(self, end, given, &[]).ok()?;
             replaced::problem(&found, self.name(end), wanted)
         })

@@ -12,7 +12,7 @@ use tailbound_host::ptp_clock::{PtpClock, PtpError, ptp_device_of};
 use tailbound_host::queues;
 use tailbound_model::{GateEntry, GatesBy, GatesFact, GatesSpec, LaunchSpec, Nanos, Problem, QueueDiscipline, ROOT};
 
-pub(crate) const KIND: &str = "taprio";
+pub(crate) const KIND: &str = qdisc::TAPRIO;
 /// The handle of `taprio` of an interface that Tailbound makes, by which its queues are named.
 pub(crate) const HANDLE: u32 = 1 << 16;
 const SECOND_NS: i64 = 1_000_000_000;
@@ -22,7 +22,7 @@ pub(crate) const WIRE_BYTES: i32 = 24;
 const BEGINS_WITHIN: Duration = Duration::from_secs(1);
 
 // Attributes of taprio (linux/pkt_sched.h).
-const PRIOMAP: u16 = 1;
+const PRIOMAP: u16 = qdisc::TAPRIO_MAP;
 const ENTRY_LIST: u16 = 2;
 const BASE_TIME: u16 = 3;
 const CLOCKID: u16 = 5;
@@ -75,11 +75,13 @@ pub(crate) async fn put(netns: &NetNs, name: String, gates: &GatesSpec, start: S
     let root =
         QueueDiscipline { handle, size_table: size_table(), ..QueueDiscipline::at_root(KIND, options(gates, base_ns)) };
     let (by, queues) = (gates.by, gates.queues());
+    // With `assist`, all queues have launch times.
+    let launch = launch.filter(|_| gates.by == GatesBy::Software);
     let launching = launch.map_or_else(Vec::new, |launch| launch::below(gates, launch, handle));
     let job = move |index| {
         queues::replace(index, &root)?;
         launching.iter().try_for_each(|queue| queues::add(index, queue))?;
-        if !launching.is_empty() && by == GatesBy::Software {
+        if !launching.is_empty() {
             // The kernel stops the timer of the schedule when it gets another queue (`taprio_reset` of net/sched/sch_taprio.c).
             queues::replace(index, &root)?;
         }

@@ -21,9 +21,11 @@ use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Answer, Ask, Attached, Counted, PathFacts, PoliceFact, PoliceSpec, Problem, Undo};
+use tailbound_model::{
+    Answer, Ask, Attached, Counted, LaunchSpec, PathFacts, PoliceFact, PoliceOnly, PoliceSpec, Problem, Undo,
+};
 
 /// The places and the path of a trial. If a lab is dropped, its network namespaces are released but its journal entries
 /// stay: call [`down`](Lab::down) instead.
@@ -80,19 +82,22 @@ impl Lab {
                 let ends = found.into_iter().enumerate();
                 let ends: Vec<Side> = ends
                     .map(|(end, found)| {
-                        found.into_side(&peers(end), [spec.gates_of(end).is_some(), spec.shaping_of(end).is_some()])
+                        let has = [spec.gates_of(end).is_some(), spec.shaping_of(end).is_some()];
+                        let sends_by = wiring.and_then(|wiring| wiring.sends_by(end));
+                        found.into_side(&peers(end), sends_by, (has, spec.launch_of(end)))
                     })
                     .collect();
                 let failed = |e| LabError::read("reading the interfaces to which guests are attached", "here", e);
                 let attached = wiring.map(|wiring| (0..spec.places()).map(|end| wiring.attached(end)).collect());
                 let attached = attached.unwrap_or_else(|| Ok(Vec::new())).map_err(failed)?;
-                let mut replaced = Vec::new();
-                if let Err(error) = replaced::set(spec, &ends, journal, &mut replaced).await {
+                let (mut replaced, rooms, entries) = (Vec::new(), Rooms::default(), Vec::new());
+                if spec.is_private() {
+                    set_at_made(spec, &ends, &rooms.second_ns).await?;
+                } else if let Err(error) = replaced::set(spec, &ends, journal, &mut replaced).await {
                     // The first error is the one that is reported; an entry that stays is undone by the next start.
                     let _ = replaced::put_back(&replaced, journal);
                     return Err(error);
                 }
-                let (rooms, entries) = (Rooms::default(), Vec::new());
                 Ok(Lab { spec: spec.clone(), ends, attached, rooms, entries, replaced })
             }
             Layout::Made(shape) => {
@@ -198,14 +203,23 @@ impl Lab {
         }
     }
 
-    /// Begins to police the packets that the ends receive, from a begin of their gate control lists on.
+    /// Begins to police the packets that the ends receive, from a begin of their gate control lists on. `port`: the UDP port at which
+    /// an end receives the messages, if it is known.
     ///
     /// # Errors
-    /// The kernel refuses a gate, or reports another one.
-    pub async fn begin_policing(&self) -> Result<(), LabError> {
+    /// The kernel refuses a gate, or reports another one; or the port of policed messages is not known.
+    pub async fn begin_policing(&self, port: impl Fn(&str) -> Option<u16>) -> Result<(), LabError> {
         for (police, side, end) in self.policed() {
             let (netns, name, second_ns) = (self.netns_of(side)?, &side.net.interface, &self.rooms.second_ns);
-            let put = police::put(netns, name, police, gates::reference_ns(second_ns)).await;
+            let port = match police.only {
+                None => None,
+                Some(PoliceOnly::Port(port)) => Some(port),
+                Some(PoliceOnly::Messages) => Some(port(end).ok_or_else(|| {
+                    let reason = io::Error::other("the driver reports no port at which it receives the messages");
+                    LabError::read(format!("policing the messages that {name} receives"), end, reason)
+                })?),
+            };
+            let put = police::put(netns, name, (police, port), gates::reference_ns(second_ns)).await;
             put.map_err(|error| {
                 LabError::read(format!("setting the gate for packets that {name} receives"), end, error)
             })?;
@@ -284,12 +298,20 @@ impl Lab {
 }
 
 impl Found {
-    /// `reads`: whether gates of the interface, and whether traffic classes of the interface are read.
-    fn into_side(self, peers: &[IpAddr], reads: [bool; 2]) -> Side {
+    /// `sends_by`: name of the interface by which the end sends, if it is not the one with the address. `has`: whether that interface has
+    /// gates, and traffic classes; `launch`: launch times of its messages.
+    fn into_side(
+        self,
+        peers: &[IpAddr],
+        sends_by: Option<String>,
+        (has, launch): ([bool; 2], Option<LaunchSpec>),
+    ) -> Side {
         let Found { site, interface, address } = self;
         let net = EndNet::new(&interface.name, address.into(), peers, interface.mtu, interface.multicast);
-        let [gated, shaped] = reads.map(|reads| reads.then(|| interface.name.clone()));
-        Side { site, net, gated, shaped, launching: None }
+        let name = sends_by.unwrap_or_else(|| interface.name.clone());
+        let [gated, shaped] = has.map(|has| has.then(|| name.clone()));
+        let launching = launch.map(|launch| (name, launch.priority));
+        Side { site, net, gated, shaped, launching }
     }
 }
 
@@ -303,6 +325,22 @@ fn given(spec: &LabSpec, hosts: Hosts<'_>) -> Result<Given, Problem> {
         given.extend(far.netns().map(|netns| (Room::End(spec.name(end)), netns, far)));
     }
     Ok(given)
+}
+
+/// Sets what the study asks for at the interfaces that the wiring has made for ends on this host. They end with their network
+/// namespaces, so that nothing is in the journal.
+///
+/// # Errors
+/// The kernel refuses, or reports something else.
+async fn set_at_made(spec: &LabSpec, ends: &[Side], second_ns: &OnceLock<i64>) -> Result<(), LabError> {
+    for (end, side) in ends.iter().enumerate() {
+        let (Some(wanted), Site::Here(netns)) = (spec.wanted(end), &side.site) else { continue };
+        let launching = side.launching.as_ref().map(|(name, _)| name);
+        let name = side.gated.as_ref().or(side.shaped.as_ref()).or(launching).unwrap_or(&side.net.interface);
+        let at = (netns, name.as_str(), spec.name(end));
+        wanted.put(at, (second_ns, gates::HANDLE)).await?;
+    }
+    Ok(())
 }
 
 /// Executes all steps that make a lab, and reads the interfaces back.
@@ -367,7 +405,9 @@ async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Resu
         _ => None,
     });
     let launching = steps.iter().find_map(|step| match step {
-        Step::Launch { at, .. } | Step::Gates { at, launch: Some(_), .. } if at.room == room => Some(at.name.clone()),
+        Step::Launch { at, launch } | Step::Gates { at, launch: Some(launch), .. } if at.room == room => {
+            Some((at.name.clone(), launch.priority))
+        }
         _ => None,
     });
     Ok(Side { site: Site::Here(netns), net, gated, shaped, launching })

@@ -2,34 +2,39 @@
 //! `mqprio` (tc-mqprio(8)), whose other queue sends everything else at once. An interface with gates has `etf` for the queues of the
 //! class of the messages, below `taprio`, which refuses messages whose launch time is not in a window of the class.
 
-use crate::netns::NetNs;
+use crate::error::lack;
+use crate::netns::{NetNs, run_in};
 use crate::qdisc::{self, attributes, priority_map, push};
 use std::io;
 use std::ops::Range;
 use tailbound_host::queues;
 use tailbound_model::{
-    GatesSpec, LaunchMode, LaunchQueueFact, LaunchSpec, Problem, QueueDiscipline, ROOT, SOCKET_PRIORITIES,
+    GatesBy, GatesSpec, LaunchMode, LaunchQueueFact, LaunchSpec, Nanos, Problem, QueueDiscipline, ROOT,
+    SOCKET_PRIORITIES,
 };
 
 const KIND: &str = "etf";
-const ABOVE: &str = "mqprio";
+/// Kind of the queue discipline at the root of an interface with launch times and without gates.
+pub(crate) const ABOVE: &str = qdisc::MQPRIO;
 /// Number of transmit queues that the interface needs.
 pub(crate) const QUEUES: u16 = 2;
-/// The handle of `mqprio`, and its class for the second transmit queue.
-const HANDLE: u32 = 1 << 16;
-const QUEUE: u32 = HANDLE | 2;
+/// The handle of `mqprio` of an interface that Tailbound makes.
+pub(crate) const HANDLE: u32 = 1 << 16;
+/// Number of the second transmit queue, counted from 1 as the kernel names it, which has the messages.
+const QUEUE: u32 = 2;
 /// Attribute of the parameters, `struct tc_etf_qopt` of linux/pkt_sched.h: delta, number of the clock, flags.
 const PARMS: u16 = 1;
 const DEADLINE: u32 = 1;
 const OFFLOAD: u32 = 2;
 const SKIP_SOCKET_CHECK: u32 = 4;
 
-/// Gives an interface a queue with launch times, and compares it with what the kernel reports.
-pub(crate) async fn put(netns: &NetNs, name: String, launch: LaunchSpec) -> io::Result<()> {
+/// Gives an interface a queue with launch times in the place of its queue discipline, with this handle, and compares it with what the
+/// kernel reports.
+pub(crate) async fn put(netns: &NetNs, name: String, (launch, handle): (LaunchSpec, u32)) -> io::Result<()> {
     let job = move |index| {
-        let above = QueueDiscipline { handle: HANDLE, ..QueueDiscipline::at_root(ABOVE, map(launch.priority)) };
-        queues::add(index, &above)?;
-        let own = QueueDiscipline { parent: QUEUE, ..QueueDiscipline::at_root(KIND, options(asked(launch))) };
+        let above = QueueDiscipline { handle, ..QueueDiscipline::at_root(ABOVE, map(launch.priority)) };
+        queues::replace(index, &above)?;
+        let own = QueueDiscipline { parent: handle | QUEUE, ..QueueDiscipline::at_root(KIND, options(asked(launch))) };
         queues::add(index, &own)?;
         qdisc::found(index, ABOVE, ROOT)
     };
@@ -37,19 +42,86 @@ pub(crate) async fn put(netns: &NetNs, name: String, launch: LaunchSpec) -> io::
     if !above.is_some_and(|found| found.options.starts_with(&map(launch.priority))) {
         return Err(io::Error::other("the kernel set other queues for the priorities of the packets (mqprio)"));
     }
-    match read(netns, name).await? {
-        Some(found) if found == asked(launch) => Ok(()),
-        Some(found) => Err(io::Error::other(format!("the kernel set {found:?} instead of {:?}", asked(launch)))),
-        None => Err(io::Error::other("the interface has no queue with launch times when it is read back")),
+    match read(netns, &name, launch.priority).await {
+        Ok(found) if found == asked(launch) => Ok(()),
+        Ok(found) => Err(io::Error::other(format!("the kernel set {found:?} instead of {:?}", asked(launch)))),
+        Err(error) => Err(error),
     }
 }
 
-/// The queues with launch times of an interface; `None` if it has none, or if they differ.
-pub(crate) async fn read(netns: &NetNs, name: String) -> io::Result<Option<LaunchQueueFact>> {
-    let all = qdisc::at(netns, &name, queues::read).await?;
-    let found: Vec<_> = all.iter().filter(|one| one.kind == KIND).map(|one| parsed(&one.options)).collect();
-    let first = found.first().copied().flatten();
-    Ok(first.filter(|first| found.iter().all(|one| *one == Some(*first))))
+/// The queue with launch times that an interface has for this priority.
+pub(crate) async fn read(netns: &NetNs, name: &str, priority: u8) -> io::Result<LaunchQueueFact> {
+    of_priority(&qdisc::at(netns, name, queues::read).await?, priority).map_err(io::Error::other)
+}
+
+/// The queue with launch times that is the same for all transmit queues of this priority of an interface with these queue disciplines.
+///
+/// # Errors
+/// Why there is none.
+fn of_priority(all: &[QueueDiscipline], priority: u8) -> Result<LaunchQueueFact, String> {
+    let root = all.iter().find(|one| one.parent == ROOT).ok_or("it has no queue discipline")?;
+    let numbers = qdisc::queues_of_priority(root, priority).filter(|numbers| !numbers.is_empty());
+    let numbers = numbers.ok_or_else(|| format!("its queue discipline `{root}` has no traffic classes"))?;
+    let of_queue = |number| {
+        let below = all.iter().find(|one| one.parent == root.handle | number);
+        let etf = below.filter(|one| one.kind == KIND).and_then(|one| parsed(&one.options));
+        etf.ok_or_else(|| {
+            format!("transmit queue {number}, which has the priority {priority}, has no queue discipline `{KIND}`")
+        })
+    };
+    let found = numbers.map(of_queue).collect::<Result<Vec<_>, _>>()?;
+    match found.split_first() {
+        Some((first, others)) if others.iter().all(|one| one == first) => Ok(*first),
+        _ => Err(format!("the transmit queues of the priority {priority} have different options of `{KIND}`")),
+    }
+}
+
+/// Returns a problem if the interface of the user (its name, its end) has not the queue with launch times that the study describes.
+pub(crate) fn existing_problem(netns: &NetNs, (name, end): (&str, &str), launch: LaunchSpec) -> Option<Problem> {
+    let of_job = name.to_owned();
+    let read = run_in(netns, move || queues::read(nix::net::if_::if_nametoindex(of_job.as_str())?));
+    match read.and_then(|job| job.join()?) {
+        Ok(all) => existing_lack(&all, (name, end), launch),
+        Err(error) => Some(lack(
+            format!("the queue disciplines of {name} ({end}) cannot be read: {error}"),
+            "run as root (CAP_NET_ADMIN and CAP_SYS_ADMIN)",
+        )),
+    }
+}
+
+fn existing_lack(all: &[QueueDiscipline], (name, end): (&str, &str), launch: LaunchSpec) -> Option<Problem> {
+    let wanted = asked(launch);
+    let found = match of_priority(all, launch.priority) {
+        Ok(found) => LaunchQueueFact { offload: false, ..found },
+        Err(why) => {
+            return Some(lack(
+                format!("{name} ({end}) has no queue with launch times for the messages: {why}"),
+                format!("set it up (`tc qdisc show dev {name}`, tc-etf(8)), or remove `by: existing` of `launch`"),
+            ));
+        }
+    };
+    let word = |deadline| if deadline { LaunchMode::Deadline.word() } else { LaunchMode::Strict.word() };
+    let (has, help) = if found.clock != wanted.clock {
+        let clock = format!(
+            "launch times of the clock {}, and those of the messages are of CLOCK_TAI ({})",
+            found.clock, wanted.clock
+        );
+        (clock, "set the queue up with `clockid CLOCK_TAI`".to_owned())
+    } else if found.deadline != wanted.deadline {
+        let (has, asks) = (word(found.deadline), word(wanted.deadline));
+        (format!("launch times in the mode `{has}`, and the study asks for `{asks}`"), format!("write `mode: {has}`"))
+    } else if found.ahead_ns != wanted.ahead_ns {
+        let [has, asks] = [found, wanted].map(|queue| Nanos(queue.ahead_ns));
+        (
+            format!(
+                "a queue that gives messages to the device {has} before their launch time, and the study says {asks}"
+            ),
+            format!("write `ahead: {has}`"),
+        )
+    } else {
+        return None;
+    };
+    Some(lack(format!("{name} ({end}) has {has}"), format!("{help}, or remove `by: existing` of `launch`")))
 }
 
 /// The queue disciplines for the queues of the class of the messages, below gates with this handle.
@@ -147,13 +219,14 @@ pub(crate) fn command(name: &str, launch: &LaunchSpec) -> String {
     let map = classes(launch.priority).map(|class| class.to_string()).join(" ");
     format!(
         "tc qdisc add dev {name} root handle 1: {ABOVE} num_tc 2 map {map} queues 1@0 1@1 hw 0; {}",
-        command_of_queue(name, launch, 2)
+        command_of_queue(name, launch, QUEUE)
     )
 }
 
 /// The queues below gates as commands for an interface.
 pub(crate) fn command_below(name: &str, gates: &GatesSpec, launch: &LaunchSpec) -> String {
-    let queues = queues_of(gates, launch.priority);
+    // With `assist`, the gates have these queues.
+    let queues = if gates.by == GatesBy::Software { queues_of(gates, launch.priority) } else { 0..0 };
     queues.map(|number| command_of_queue(name, launch, number)).collect::<Vec<_>>().join("; ")
 }
 
@@ -172,12 +245,44 @@ pub(crate) fn problem(below_gates: bool) -> Option<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{GateClass, GatesBy, Nanos};
+    use tailbound_model::GateClass;
+
+    fn launch_spec() -> LaunchSpec {
+        LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), priority: 3, ..LaunchSpec::default() }
+    }
+
+    #[test]
+    fn what_an_existing_queue_lacks_is_named() {
+        let root = QueueDiscipline { handle: 5 << 16, ..QueueDiscipline::at_root(ABOVE, map(3)) };
+        let below = |queue: LaunchQueueFact| QueueDiscipline {
+            parent: 5 << 16 | QUEUE,
+            ..QueueDiscipline::at_root(KIND, options(queue))
+        };
+        let said = |all: &[QueueDiscipline], launch| {
+            existing_lack(all, ("eth0", "ping"), launch).map_or_else(|| "fits".to_owned(), |lack| lack.to_string())
+        };
+        let with = |queue| said(&[root.clone(), below(queue)], launch_spec());
+        let fits = asked(launch_spec());
+        let all = [
+            with(fits),
+            // Whether the network card launches the messages is no part of the study.
+            with(LaunchQueueFact { offload: true, ..fits }),
+            with(LaunchQueueFact { ahead_ns: 700_000, ..fits }),
+            with(LaunchQueueFact { deadline: true, ..fits }),
+            with(LaunchQueueFact { clock: 1, ..fits }),
+            said(&[root.clone(), below(fits)], LaunchSpec { priority: 2, ..launch_spec() }),
+            said(
+                &[QueueDiscipline { handle: 7 << 16, ..QueueDiscipline::at_root("fq_codel", Vec::new()) }],
+                launch_spec(),
+            ),
+            said(&[], launch_spec()),
+        ];
+        insta::assert_snapshot!(all.join("\n"));
+    }
 
     #[test]
     fn the_kernel_reports_what_was_asked_for() {
-        let launch =
-            LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), mode: LaunchMode::Deadline, priority: 3 };
+        let launch = LaunchSpec { mode: LaunchMode::Deadline, ..launch_spec() };
         let options = options(asked(launch));
         assert_eq!(parsed(&options), Some(asked(launch)));
         assert_eq!(parsed(&options[..options.len() - 4]), None);
@@ -192,8 +297,7 @@ mod tests {
 
     #[test]
     fn the_queues_of_the_class_of_the_messages_have_launch_times() {
-        let launch =
-            LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), mode: LaunchMode::Strict, priority: 3 };
+        let launch = launch_spec();
         let class = |name: &str, priorities: Vec<u8>, queues| GateClass {
             name: name.into(),
             priorities: priorities.into_iter().collect(),

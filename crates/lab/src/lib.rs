@@ -7,7 +7,8 @@
 //! All interfaces that a lab makes lie in network namespaces without a name, kept open only by descriptors of this
 //! process and by the processes started inside. The namespace of the controller is not changed, and the kernel removes
 //! the lab when these processes have ended, also after SIGKILL. An existing path is only read, except the
-//! queue disciplines of interfaces whose gates a study sets: the journal has what was there before.
+//! queue disciplines of interfaces whose gates, traffic classes or launch times a study sets: the journal has what was there
+//! before.
 //!
 //! An end can be on another host ([`Far`]). The lab sends requests ([`tailbound_model::Ask`]) to the host of each end,
 //! and the code that answers the requests ([`Answers`]) is the same for this host and for other hosts. The caller

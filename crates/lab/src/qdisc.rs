@@ -3,6 +3,7 @@
 use crate::error::lack;
 use crate::netns::{NetNs, run_in};
 use std::io;
+use std::ops::Range;
 use tailbound_host::queues;
 use tailbound_model::{Problem, QueueDiscipline, SOCKET_PRIORITIES};
 
@@ -61,9 +62,50 @@ pub(crate) fn priority_map(class_of_priority: [u8; SOCKET_PRIORITIES as usize], 
     map
 }
 
+/// Kinds of queue disciplines with traffic classes at the root of an interface.
+pub(crate) const MQPRIO: &str = "mqprio";
+pub(crate) const TAPRIO: &str = "taprio";
+/// Attribute of `taprio` with the classes of the priorities, as [`priority_map`] makes them (TCA_TAPRIO_ATTR_PRIOMAP).
+pub(crate) const TAPRIO_MAP: u16 = 1;
+
+/// Numbers of the transmit queues of the class of this priority, counted from 1 as the kernel names them, by the queue discipline at the
+/// root of an interface; `None` = it has no classes.
+pub(crate) fn queues_of_priority(root: &QueueDiscipline, priority: u8) -> Option<Range<u32>> {
+    let map = match root.kind.as_str() {
+        MQPRIO => root.options.as_slice(),
+        TAPRIO => attributes(&root.options).find(|(kind, _)| *kind == TAPRIO_MAP)?.1,
+        _ => return None,
+    };
+    /// Offsets in `struct tc_mqprio_qopt`.
+    const CLASSES_AT: usize = 1;
+    const COUNTS_AT: usize = 18;
+    const OFFSETS_AT: usize = 50;
+    let class = usize::from(*map.get(CLASSES_AT + usize::from(priority % SOCKET_PRIORITIES))?);
+    let word = |from: usize| {
+        let at = from + 2 * class;
+        Some(u32::from(u16::from_ne_bytes(map.get(at..at + 2)?.try_into().ok()?)))
+    };
+    let (count, first) = (word(COUNTS_AT)?, word(OFFSETS_AT)?);
+    Some(first + 1..first + 1 + count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_queues_of_a_priority_are_found() {
+        let map = priority_map(std::array::from_fn(|priority| u8::from(priority == 3) * 2), &[4, 1, 2]);
+        let mut of_taprio = Vec::new();
+        push(&mut of_taprio, TAPRIO_MAP, &map);
+        let roots = [(MQPRIO, map.clone()), (TAPRIO, of_taprio), (MQPRIO, map[..50].to_vec()), ("fq_codel", map)];
+        let found = roots.map(|(kind, options)| {
+            let root = QueueDiscipline::at_root(kind, options);
+            [0, 3, 19].map(|priority| queues_of_priority(&root, priority))
+        });
+        let known = [Some(1..5), Some(6..8), Some(6..8)];
+        assert_eq!(found, [known.clone(), known, [None, None, None], [None, None, None]]);
+    }
 
     #[test]
     fn a_kernel_without_a_queue_discipline_is_named_with_the_key_that_needs_it() {

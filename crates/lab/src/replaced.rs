@@ -1,11 +1,10 @@
 //! Queue disciplines of interfaces that belong to the user: which ones a study may replace, and how they are put back.
 //!
-//! Input: an interface of an existing path, and the gates or traffic classes that a study asks for. Output: a problem, or an entry of the journal
+//! Input: an interface of an existing path, and the gates, traffic classes or launch times that a study asks for. Output: a problem, or an entry of the journal
 //! with everything that the interface had before.
 
 use crate::error::{LabError, lack};
 use crate::existing::Found;
-use crate::failure::failed;
 use crate::netlink::converse;
 use crate::netns::{NetNs, run_in};
 use crate::preemption;
@@ -13,10 +12,8 @@ use crate::probe::Side;
 use crate::qdisc;
 use crate::site::Site;
 use crate::spec::LabSpec;
-use crate::step::{At, Room, Step};
 use crate::user_interface::UserInterface;
-use crate::wanted::Wanted;
-use crate::{gates, shaping};
+use crate::wanted::{Wanted, asked_of};
 use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::{Handle, LinkMessageBuilder, LinkVeth};
 use std::fs;
@@ -24,10 +21,10 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use tailbound_host::{EntryId, Journal, Undone, queues};
-use tailbound_model::{Problem, QueueDiscipline, ShapingFact, ShapingSpec, Undo};
+use tailbound_model::{Problem, QueueDiscipline, Undo};
 
 /// A problem that prevents this at an interface of the user; `end`: name of the end. Changes nothing at the interface.
-pub(crate) fn problem(found: &Found, end: &str, wanted: Wanted<'_>) -> Option<Problem> {
+pub(crate) fn problem(found: &Found, end: &'static str, wanted: Wanted<'_>) -> Option<Problem> {
     let Site::Here(netns) = &found.site else { return None };
     let (interface, needed) = (&found.interface, wanted.queues());
     let (key, kind) = wanted.names();
@@ -51,22 +48,11 @@ pub(crate) fn problem(found: &Found, end: &str, wanted: Wanted<'_>) -> Option<Pr
         ));
     }
     let of_wanted = match wanted {
-        Wanted::Gates(gates) if gates.preemptible() != 0 => preemption::problem(netns, (interface.index, name), end),
-        Wanted::Gates(_) => None,
+        Wanted::Gates(gates, _) if gates.preemptible() != 0 => preemption::problem(netns, (interface.index, name), end),
         Wanted::Shaping(shaping) => asked_of(shaping, (netns, name, end)).err(),
+        Wanted::Gates(..) | Wanted::Launch(_) => None,
     };
     of_wanted.or_else(|| problem_of_queues((netns, interface.index), (name, end), wanted))
-}
-
-/// The shaping that an interface of the user should have, from its MTU and its speed.
-fn asked_of(shaping: &ShapingSpec, (netns, name, end): (&NetNs, &str, &str)) -> Result<ShapingFact, Problem> {
-    let of_job = name.to_owned();
-    let facts = run_in(netns, move || tailbound_host::interface_facts(&of_job)).and_then(|task| task.join()?);
-    let failed = |error| {
-        lack(format!("{name} ({end}) cannot be read: {error}"), "run as root (CAP_NET_ADMIN and CAP_SYS_ADMIN)")
-    };
-    let facts = facts.map_err(failed)?;
-    shaping::asked_of(shaping, (name, end), facts.mtu, &facts.speed_mbit_s)
 }
 
 /// A problem of the queue disciplines that an interface (index, name) has now.
@@ -168,7 +154,7 @@ fn differs_when_set_again(all: Vec<QueueDiscipline>, queues: u16) -> io::Result<
     run_in(&netns, attempt)?.join()?
 }
 
-/// Sets the gates and traffic classes of the ends at interfaces of the user. Each change is in the journal before it is made; `entries`
+/// Sets the gates, traffic classes and launch times of the ends at interfaces of the user. Each change is in the journal before it is made; `entries`
 /// gets its entry.
 ///
 /// # Errors
@@ -182,36 +168,15 @@ pub(crate) async fn set(
     let second_ns = OnceLock::new();
     let of_end = |(end, side)| Some((spec.wanted(end)?, UserInterface::of(spec, end, side)?));
     let all: Vec<(Wanted, UserInterface)> = ends.iter().enumerate().filter_map(of_end).collect();
-    let preempts = |wanted: &Wanted| matches!(wanted, Wanted::Gates(gates) if gates.preemptible() != 0);
+    let preempts = |wanted: &Wanted| matches!(wanted, Wanted::Gates(gates, _) if gates.preemptible() != 0);
     let preempting: Vec<&UserInterface> = all.iter().filter(|(wanted, _)| preempts(wanted)).map(|(_, at)| at).collect();
     preemption::switch_on(&preempting, journal, entries).await?;
     for (wanted, at) in &all {
         let (entry, handle) = journaled(at, *wanted, journal).await?;
         entries.push(entry);
-        put(at, *wanted, (&second_ns, handle)).await?;
+        wanted.put((at.netns, at.name, at.end), (&second_ns, handle)).await?;
     }
     preemption::wait_until_active(&preempting).await
-}
-
-/// Sets what is wanted at an interface, with this handle.
-async fn put(
-    at: &UserInterface<'_>,
-    wanted: Wanted<'_>,
-    (second_ns, handle): (&OnceLock<i64>, u32),
-) -> Result<(), LabError> {
-    let name = at.name.to_owned();
-    let place = At { room: Room::End(at.end), name: name.clone() };
-    match wanted {
-        Wanted::Gates(gates) => {
-            let put = gates::put(at.netns, name, gates, gates::Start { second_ns, handle, launch: None }).await;
-            put.map_err(|reason| failed(&Step::Gates { at: place, gates: gates.clone(), launch: None }, reason))
-        }
-        Wanted::Shaping(shaping) => {
-            let asked = asked_of(shaping, (at.netns, at.name, at.end)).map_err(|lack| LabError::Lacks(vec![lack]))?;
-            let put = shaping::put(at.netns, name, (asked.clone(), handle)).await;
-            put.map_err(|reason| failed(&Step::Shaping { at: place, shaping: asked }, reason))
-        }
-    }
 }
 
 /// Undoes these entries of the journal, the last one first, and continues after an error.

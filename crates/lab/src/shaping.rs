@@ -9,7 +9,7 @@ use tailbound_host::queues;
 use tailbound_model::{CreditFact, Problem, QueueDiscipline, ROOT, SOCKET_PRIORITIES, ShapingFact, ShapingSpec};
 
 /// Kind of the queue discipline at the root of an interface with traffic classes.
-pub(crate) const CLASSES: &str = "mqprio";
+pub(crate) const CLASSES: &str = qdisc::MQPRIO;
 const CREDITS: &str = "cbs";
 /// The handle of `mqprio` of an interface that Tailbound makes.
 pub(crate) const HANDLE: u32 = 1 << 16;

@@ -4,8 +4,8 @@ use crate::step::{Layout, Room, Shape, Step};
 use crate::wanted::Wanted;
 use crate::wiring::{Port, Wiring};
 use tailbound_model::{
-    ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchSpec, Nanos, PathSpec, PlaceSpec, PoliceSpec, ShapingSpec,
-    TrialSpec, VlanSpec, VmSpec, publisher_end, subscriber_end,
+    ContainerNetwork, ExistingEnd, GatesBy, GatesSpec, LaunchBy, LaunchSpec, Nanos, PathSpec, PlaceSpec, PoliceSpec,
+    ShapingSpec, TrialSpec, VlanSpec, VmSpec, publisher_end, subscriber_end,
 };
 
 /// The path and the places of a trial. Trials with equal specifications share one lab.
@@ -95,7 +95,7 @@ impl LabSpec {
         let port = |end: usize| match self.place(end) {
             PlaceSpec::Vm(guest) => Port::Guest { queues: guest.queues },
             _ if matches!(self.path, PathSpec::Existing { .. }) => Port::Existing,
-            _ => Port::Host,
+            _ => Port::Host { queues: self.wanted(end).map_or(1, Wanted::queues) },
         };
         let neighbours = self.neighbours();
         let neighbours = neighbours.iter().map(|(_, guest)| Port::Guest { queues: guest.queues });
@@ -194,6 +194,7 @@ impl LabSpec {
                 }
             }
             if self.is_private() {
+                all.extend((0..self.places()).flat_map(|end| self.describe_queues(end)));
                 return all;
             }
         }
@@ -269,10 +270,17 @@ impl LabSpec {
         self.gates[usize::from(!self.sends(end))].as_ref()
     }
 
-    /// What the end with this number asks for at an interface of the user; `None` if nothing is replaced there.
+    /// What the end with this number asks for at the interface by which it sends, in the place of its queue discipline.
     pub(crate) fn wanted(&self, end: usize) -> Option<Wanted<'_>> {
         let gates = self.gates_of(end).filter(|gates| gates.by != GatesBy::Existing);
-        gates.map(Wanted::Gates).or_else(|| self.shaping_of(end).map(Wanted::Shaping))
+        let launch = self.launch_of(end).filter(|launch| launch.by == LaunchBy::Etf);
+        let wanted = gates.map(|gates| Wanted::Gates(gates, launch));
+        wanted.or_else(|| self.shaping_of(end).map(Wanted::Shaping)).or_else(|| launch.map(Wanted::Launch))
+    }
+
+    /// Launch times of the messages that the end with this number sends.
+    pub(crate) fn launch_of(&self, end: usize) -> Option<LaunchSpec> {
+        self.launch.filter(|_| end == 0)
     }
 
     /// Traffic classes of the interface of the end with this number.
@@ -283,6 +291,19 @@ impl LabSpec {
     /// Gate for the packets that the interface of the end with this number receives.
     pub(crate) fn police_of(&self, end: usize) -> Option<&PoliceSpec> {
         self.police[usize::from(!self.sends(end))].as_ref()
+    }
+
+    /// Lines for `--dry-run`: the queue disciplines and the policing of the interface that the wiring makes for an end on this host.
+    fn describe_queues(&self, end: usize) -> impl Iterator<Item = String> {
+        let (below, on_top) = Wiring::described_host_end(end, self.vlan.is_some());
+        let queues = self.wanted(end).map(|wanted| wanted.command(&below));
+        let police = self
+            .police_of(end)
+            .map(|police| format!("while messages are measured: {}", crate::police::command(&on_top, police)));
+        [queues, police]
+            .into_iter()
+            .flatten()
+            .map(move |line| format!("{}: {line}  [CAP_NET_ADMIN within the new namespace]", Room::Host(end).name()))
     }
 
     /// Line for `--dry-run`: the policing of the interface to which these steps give the address of the end.

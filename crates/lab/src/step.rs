@@ -98,6 +98,8 @@ pub(crate) enum Step {
         mtu: u32,
         /// Number of transmit queues of both interfaces.
         queues: [u16; 2],
+        /// Number of receive queues of the far interface.
+        receives: u16,
     },
     /// Step: make a bridge without spanning tree, forwarding delay and multicast snooping, so that the bridge forwards
     /// at once and sends multicast to every port.
@@ -182,14 +184,20 @@ impl Shape {
             steps.push(Step::Bridge { at: bridge.clone(), mtu });
             for (i, end) in ends.iter().enumerate() {
                 let port = at(Room::Bridge, &format!("q{i}"));
-                steps.push(Step::Pair { near: end.clone(), far: port.clone(), mtu, queues: [queues(i), 1] });
+                steps.push(Step::Pair {
+                    near: end.clone(),
+                    far: port.clone(),
+                    mtu,
+                    queues: [queues(i), 1],
+                    receives: 1,
+                });
                 steps.push(Step::Join { port: port.clone(), bridge: bridge.name.clone() });
                 steps.push(Step::Up(port));
             }
             steps.push(Step::Up(bridge));
         } else {
             let queues = [queues(0), queues(1)];
-            steps.push(Step::Pair { near: ends[0].clone(), far: ends[1].clone(), mtu, queues });
+            steps.push(Step::Pair { near: ends[0].clone(), far: ends[1].clone(), mtu, queues, receives: 1 });
         }
         for (i, end) in ends.into_iter().enumerate() {
             let on_top = at(end.room, &format!("v{i}"));
@@ -245,11 +253,14 @@ impl fmt::Display for Step {
             Step::Namespace(room) => write!(f, "{}: make an unnamed network namespace (unshare --net)", room.name()),
             Step::Given(room) => write!(f, "{}: enter the network namespace of its container", room.name()),
             Step::NoIpv6(room) => write!(f, "{}: sysctl net.ipv6.conf.{{all,default}}.disable_ipv6=1", room.name()),
-            Step::Pair { near, far, mtu, queues } => {
-                let [of_near, of_far] = queues.map(|queues| match queues {
-                    1 => String::new(),
-                    _ => format!(" numtxqueues {queues}"),
-                });
+            Step::Pair { near, far, mtu, queues, receives } => {
+                let number = |sends: u16, receives: u16, all: bool| match (sends, all) {
+                    (1, false) => String::new(),
+                    (sends, false) => format!(" numtxqueues {sends}"),
+                    (sends, true) => format!(" numtxqueues {sends} numrxqueues {receives}"),
+                };
+                let all = *receives > 1;
+                let [of_near, of_far] = [number(queues[0], queues[1], all), number(queues[1], *receives, all)];
                 write!(
                     f,
                     "{}: ip link add {} mtu {mtu}{of_near} type veth peer name {} mtu {mtu}{of_far} netns {}",
@@ -285,7 +296,8 @@ impl fmt::Display for Step {
             ),
             Step::Gates { at, gates, launch } => {
                 write!(f, "{}: {}", at.room.name(), crate::gates::command(&at.name, gates))?;
-                launch.map_or(Ok(()), |launch| write!(f, "; {}", launch::command_below(&at.name, gates, &launch)))
+                let below = launch.map(|launch| launch::command_below(&at.name, gates, &launch));
+                below.filter(|text| !text.is_empty()).map_or(Ok(()), |text| write!(f, "; {text}"))
             }
             Step::Shaping { at, shaping } => write!(f, "{}: {}", at.room.name(), shaping::command(&at.name, shaping)),
             Step::Launch { at, launch } => write!(f, "{}: {}", at.room.name(), launch::command(&at.name, launch)),

@@ -31,7 +31,18 @@ pub(crate) enum Reason {
     /// The launch time of the message is in no window of its gate.
     OutsideWindow,
     /// The gate for the packets that the receiving end receives dropped at least as many packets as messages were lost.
-    Policed,
+    Policed(PoliceReason),
+}
+
+/// Why a gate for received packets dropped packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PoliceReason {
+    /// It was closed.
+    Closed,
+    /// The bytes of an open entry had passed.
+    Overfull,
+    /// Some packets for one reason, some for the other.
+    Either,
 }
 
 /// Drops that were seen or counted, for each end.
@@ -46,8 +57,8 @@ pub(crate) struct Drops {
     /// The gates of the ping that refuse launch times, and the time from the due time of a message (monotonic ns) to its launch time (ns
     /// of CLOCK_TAI).
     launch_gate: Option<(LaunchGate, i64)>,
-    /// Number of packets that the gate of each policed end dropped.
-    policed: BTreeMap<&'static str, u64>,
+    /// Number of packets that the gate of each policed end dropped, and why.
+    policed: BTreeMap<&'static str, (u64, PoliceReason)>,
 }
 
 /// A time span in which a counter moved.
@@ -107,14 +118,22 @@ impl Drops {
 
     /// Adds what the gates for received packets of a trial dropped.
     pub fn with_policed(mut self, ends: &BTreeMap<String, EndRecord>) -> Drops {
-        let dropped = |end| Some((end, ends.get(end)?.police.as_ref()?.dropped));
+        let dropped = |end| {
+            let fact = ends.get(end)?.police.as_ref()?;
+            let why = match fact.overfull {
+                0 => PoliceReason::Closed,
+                overfull if overfull < fact.dropped => PoliceReason::Either,
+                _ => PoliceReason::Overfull,
+            };
+            Some((end, (fact.dropped, why)))
+        };
         self.policed = ["ping", "pong"].into_iter().filter_map(dropped).collect();
         self
     }
 
-    /// Number of packets that the gate of an end dropped; 0 if the end is not policed.
-    pub fn policed(&self, end: &str) -> u64 {
-        self.policed.get(end).copied().unwrap_or_default()
+    /// Number of packets that the gate of an end dropped, and why; `None` = the end is not policed.
+    pub fn policed(&self, end: &str) -> Option<(u64, PoliceReason)> {
+        self.policed.get(end).copied()
     }
 
     /// The reason if the kernel of the ping refused the launch time of this slot, which was due at this time.
@@ -185,7 +204,14 @@ pub(crate) fn words(reason: &Reason, end: &str) -> String {
         Reason::OutsideWindow => {
             "the gate of the ping end was not open at the launch time of the message, so that the kernel dropped it (taprio)".into()
         }
-        Reason::Policed => format!("the gate for packets that the {end} end receives was closed (policing)"),
+        Reason::Policed(why) => {
+            let why = match why {
+                PoliceReason::Closed => "was closed",
+                PoliceReason::Overfull => "had passed the bytes of its entry",
+                PoliceReason::Either => "was closed, or had passed the bytes of its entry",
+            };
+            format!("the gate for packets that the {end} end receives {why} (policing)")
+        }
         Reason::Counted(Counter::ReassemblyFailures, _) => {
             format!("the kernel of the {end} end discarded fragments of datagrams that stayed incomplete")
         }

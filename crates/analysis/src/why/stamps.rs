@@ -129,14 +129,18 @@ impl Lost {
     /// warm-up, for which the gates dropped packets too.
     fn name_policed(&mut self, early: &Lost, drops: &Drops) {
         for (place, end) in [(LossPlace::OnTheWayOut, "pong"), (LossPlace::OnTheWayBack, "ping")] {
-            let of = |lost: &Lost, reason| lost.0.get(&(place, reason)).copied().unwrap_or_default();
-            let named = of(self, Some(Reason::Policed)) + of(early, Some(Reason::Policed)) + of(early, None);
+            let Some((dropped, why)) = drops.policed(end) else { continue };
+            let (of, policed) = (
+                |lost: &Lost, reason| lost.0.get(&(place, reason)).copied().unwrap_or_default(),
+                || Some(Reason::Policed(why)),
+            );
+            let named = of(self, policed()) + of(early, policed()) + of(early, None);
             let unnamed = of(self, None);
-            let more = unnamed.min(drops.policed(end).saturating_sub(named));
+            let more = unnamed.min(dropped.saturating_sub(named));
             if more == 0 {
                 continue;
             }
-            *self.0.entry((place, Some(Reason::Policed))).or_default() += more;
+            *self.0.entry((place, policed())).or_default() += more;
             match unnamed - more {
                 0 => drop(self.0.remove(&(place, None))),
                 left => drop(self.0.insert((place, None), left)),
@@ -241,12 +245,13 @@ fn times(batch: &SlotBatch, i: usize) -> Option<(i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why::drops::{self, PoliceReason};
     use tailbound_model::PoliceFact;
     use tailbound_record::EndRecord;
 
     #[test]
     fn a_gate_has_dropped_at_most_what_it_counted() {
-        let (out, gate) = (LossPlace::OnTheWayOut, Some(Reason::Policed));
+        let (out, gate) = (LossPlace::OnTheWayOut, Some(Reason::Policed(PoliceReason::Closed)));
         let early = Lost([((out, None), 5)].into());
         let named = |dropped| {
             let police = Some(PoliceFact { dropped, ..PoliceFact::default() });
@@ -258,5 +263,26 @@ mod tests {
             [gate.clone(), None].map(|reason| lost.0.get(&(out, reason)).copied().unwrap_or_default())
         };
         assert_eq!([0, 5, 8, 15, 99].map(named), [[0, 10], [0, 10], [3, 7], [10, 0], [10, 0]]);
+    }
+
+    #[test]
+    fn a_gate_drops_what_comes_while_it_is_closed_or_is_beyond_its_bytes() {
+        let why = |dropped, overfull| {
+            let police = Some(PoliceFact { dropped, overfull, ..PoliceFact::default() });
+            let pong = EndRecord { police, ..EndRecord::default() };
+            let drops = Drops::default().with_policed(&[("pong".to_owned(), pong)].into());
+            drops.policed("pong").map(|(dropped, why)| (dropped, drops::words(&Reason::Policed(why), "pong")))
+        };
+        let text = [(9, 0), (9, 4), (9, 9)].map(|(dropped, overfull)| why(dropped, overfull).unwrap().1);
+        let gate = "the gate for packets that the pong end receives";
+        let (closed, bytes) = ("was closed", "had passed the bytes of its entry");
+        assert_eq!(
+            text,
+            [
+                format!("{gate} {closed} (policing)"),
+                format!("{gate} {closed}, or {bytes} (policing)"),
+                format!("{gate} {bytes} (policing)")
+            ]
+        );
     }
 }

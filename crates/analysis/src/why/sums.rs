@@ -121,7 +121,7 @@ fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
             evidence: match reason {
                 Some(Reason::Counted(..)) => Evidence::Counted,
                 // The gate counts all packets, also of other senders, over the whole trial.
-                Some(Reason::Policed) => Evidence::AtMost,
+                Some(Reason::Policed(_)) => Evidence::AtMost,
                 // By the schedule, without a report of the kernel.
                 Some(Reason::OutsideWindow) => Evidence::Inferred,
                 _ => Evidence::Seen,

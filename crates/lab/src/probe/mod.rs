@@ -109,9 +109,9 @@ async fn gates_of(side: &Side, end: &str) -> Result<Option<GatesFact>, LabError>
 
 /// Reads the queue with launch times of an end during the path check.
 async fn launch_of(side: &Side, end: &str) -> Result<Option<LaunchQueueFact>, LabError> {
-    let (Some(name), Site::Here(netns)) = (&side.launching, &side.site) else { return Ok(None) };
-    let read = launch::read(netns, name.clone()).await;
-    read.map_err(|error| LabError::read(format!("reading the launch times of {name}"), end, error))
+    let (Some((name, priority)), Site::Here(netns)) = (&side.launching, &side.site) else { return Ok(None) };
+    let read = launch::read(netns, name, *priority).await;
+    read.map(Some).map_err(|error| LabError::read(format!("reading the launch times of {name}"), end, error))
 }
 
 /// Reads the traffic classes of an end's interface during the path check.

@@ -12,6 +12,6 @@ pub(crate) struct Side {
     pub gated: Option<String>,
     /// Name of the interface that has the traffic classes of the end; `None` = it has none.
     pub shaped: Option<String>,
-    /// Name of the interface that has the queue with launch times of the end; `None` = it has none.
-    pub launching: Option<String>,
+    /// Name of the interface that has the queue with launch times of the end, and the priority of its messages; `None` = it has none.
+    pub launching: Option<(String, u8)>,
 }

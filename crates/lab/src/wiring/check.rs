@@ -47,13 +47,13 @@ impl Wiring {
         if !lacks.is_empty() {
             return lacks;
         }
-        if on_top.is_some() && ports.contains(&Port::Host) {
+        if on_top.is_some() && ports.iter().any(|port| port.host_queues().is_some()) {
             lacks.extend(vlan::problem());
         }
         match path {
             PathSpec::Macvtap { .. } => {}
             PathSpec::Existing { .. } if !attachments.iter().any(existing::Attachment::is_bridged) => {}
-            _ if ports.iter().any(|port| *port != Port::Host) => {
+            _ if ports.iter().any(|port| port.host_queues().is_none()) => {
                 lacks.extend(tap::open(Path::new(tap::TUN)).err().map(|error| tun_lack(&error)));
             }
             _ => {}
@@ -77,7 +77,7 @@ impl Wiring {
 
 /// Finds problems of a path of guests that would exist on every machine.
 fn unfit((path, on_top): Joined<'_>, ports: &[Port]) -> Vec<Problem> {
-    let (hosts, all) = (ports.iter().filter(|port| **port == Port::Host).count(), ports.len());
+    let (hosts, all) = (ports.iter().filter(|port| port.host_queues().is_some()).count(), ports.len());
     let mut lacks = Vec::new();
     let mut add = |what: String, remedy: &str| lacks.push(lack(what, remedy));
     match path {
@@ -240,6 +240,7 @@ mod tests {
     use super::*;
 
     const GUEST: Port = Port::Guest { queues: 1 };
+    const HOST: Port = Port::Host { queues: 1 };
 
     fn text(path: PathSpec, ports: &[Port]) -> String {
         unfit((&path, None), ports).iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
@@ -248,18 +249,18 @@ mod tests {
     #[test]
     fn ends_that_a_path_cannot_join_are_reported() {
         let native = |mtu| PathSpec::Xdp { mode: XdpMode::Native, mtu };
-        assert_eq!(text(native(None), &[GUEST, Port::Host]), "");
+        assert_eq!(text(native(None), &[GUEST, HOST]), "");
         assert_eq!(
             text(native(None), &[GUEST, GUEST, GUEST]),
             "the path `xdp native` joins two ends, but there are 3; use `path: bridge` or `path: open-vswitch`"
         );
         assert_eq!(
-            text(native(Some(9000)), &[GUEST, Port::Host]),
+            text(native(Some(9000)), &[GUEST, HOST]),
             "an MTU of 9000 is not possible on the path `xdp native mtu 9000`; use 68 to 3506"
         );
         assert_eq!(text(native(Some(9000)), &[GUEST, GUEST]), "");
         assert_eq!(
-            text(PathSpec::Datagram { mtu: None }, &[GUEST, Port::Host]),
+            text(PathSpec::Datagram { mtu: None }, &[GUEST, HOST]),
             "the path `datagram` joins two guests, but 1 of the ends are guests and 1 are on this host; put both \
              ends into guests, or use `path: bridge`"
         );
@@ -268,9 +269,7 @@ mod tests {
             "the path `veth` carries no packets of guests; use `path: bridge`, `macvtap`, `xdp`, `open-vswitch`, \
              `datagram` or `existing`"
         );
-        assert!(
-            text(PathSpec::Macvtap { mtu: None }, &[Port::Host, Port::Host]).contains("allows one end on this host")
-        );
+        assert!(text(PathSpec::Macvtap { mtu: None }, &[HOST, HOST]).contains("allows one end on this host"));
         assert!(text(PathSpec::Bridge { mtu: None }, &[GUEST]).contains("joins 2 to 254 ends, but there are 1"));
     }
 

@@ -40,6 +40,9 @@ pub use check::vhost_lack;
 pub use plan::carries_offloads;
 pub use port::{GuestInterface, Joined, Plug, Port};
 
+/// Begin of the names of interfaces for `--dry-run`.
+const DESCRIBED: &str = "tbRUN";
+
 /// The wiring of a path from its making (`up`) to its removal (`down`). If this value is dropped, the namespaces are
 /// released but the journal entries stay: call [`down`](Wiring::down) instead.
 #[derive(Debug)]
@@ -71,7 +74,7 @@ impl Wiring {
         if let PathSpec::Existing { .. } = path.0 {
             return existing::describe(path.0, ports);
         }
-        let actions = plan::plan(path, ports, "tbRUN", Path::new("SCRATCH/wiring"));
+        let actions = plan::plan(path, ports, DESCRIBED, Path::new("SCRATCH/wiring"));
         actions.iter().map(action::Action::with_privilege).collect()
     }
 
@@ -87,6 +90,18 @@ impl Wiring {
         let At { room, name } =
             if self.has_vlan { plan::vlan(&self.prefix, end) } else { plan::host(&self.prefix, end) };
         Some((self.rooms.get(room).ok()?.clone(), name, Wiring::address(end)))
+    }
+
+    /// Name of the interface by which an end on this host sends, which is below its VLAN; `None` if the wiring has made none for it.
+    pub(crate) fn sends_by(&self, end: usize) -> Option<String> {
+        self.ports.get(end)?.host_queues().map(|_| plan::host(&self.prefix, end).name)
+    }
+
+    /// Names for `--dry-run`: the interface by which an end on this host sends, and the one with its address.
+    pub(crate) fn described_host_end(end: usize, has_vlan: bool) -> (String, String) {
+        let below = plan::host(DESCRIBED, end).name;
+        let on_top = if has_vlan { plan::vlan(DESCRIBED, end).name } else { below.clone() };
+        (below, on_top)
     }
 
     /// Address of the end with this number, in 10.177.0.0/24. The address of a guest is set inside the guest.

@@ -35,7 +35,9 @@ pub(super) fn plan((path, on_top): Joined<'_>, ports: &[Port], prefix: &str, dir
     let (mtu, bridge) = (mtu(path), At { room: Room::Wiring, name: format!("{prefix}-b") });
     let mut actions = Vec::new();
     let mut rooms = vec![Room::Wiring];
-    rooms.extend(ports.iter().enumerate().filter(|(_, port)| **port == Port::Host).map(|(end, _)| Room::Host(end)));
+    rooms.extend(
+        ports.iter().enumerate().filter(|(_, port)| port.host_queues().is_some()).map(|(end, _)| Room::Host(end)),
+    );
     for room in rooms {
         let lo = At { room, name: "lo".into() };
         actions.extend([Step::Namespace(room), Step::NoIpv6(room), Step::Up(lo)].map(Action::Step));
@@ -50,7 +52,12 @@ pub(super) fn plan((path, on_top): Joined<'_>, ports: &[Port], prefix: &str, dir
                 let at = port(prefix, end);
                 actions.push(match guest.queues() {
                     Some(queues) => Action::Tap { at: at.clone(), mtu, end, queues, card: None },
-                    None => Action::Step(Step::Pair { near: host(prefix, end), far: at.clone(), mtu, queues: [1, 1] }),
+                    None => {
+                        let own = guest.host_queues().unwrap_or(1);
+                        let [sends, receives] = queues_of_port(path, own);
+                        let queues = [own, sends];
+                        Action::Step(Step::Pair { near: host(prefix, end), far: at.clone(), mtu, queues, receives })
+                    }
                 });
                 if let PathSpec::Bridge { .. } = path {
                     actions.push(Action::Step(Step::Join { port: at.clone(), bridge: bridge.name.clone() }));
@@ -66,7 +73,7 @@ pub(super) fn plan((path, on_top): Joined<'_>, ports: &[Port], prefix: &str, dir
         }
         _ => {}
     }
-    for (end, _) in ports.iter().enumerate().filter(|(_, port)| **port == Port::Host) {
+    for (end, _) in ports.iter().enumerate().filter(|(_, port)| port.host_queues().is_some()) {
         let at = host(prefix, end);
         if !carries_offloads(path) {
             actions.push(Action::WholeChecksums(at.clone()));
@@ -86,14 +93,29 @@ pub(super) fn plan((path, on_top): Joined<'_>, ports: &[Port], prefix: &str, dir
     actions
 }
 
+/// Numbers of transmit and of receive queues of the interface that carries the packets of an end on this host, whose own interface
+/// has `own` transmit queues.
+///
+/// The kernel attaches a program of XDP to a veth only if it has as many receive queues as its peer has transmit queues
+/// (`veth_xdp_set` of drivers/net/veth.c). A socket of AF_XDP receives from one queue, and sends by the one with the same number.
+fn queues_of_port(path: &PathSpec, own: u16) -> [u16; 2] {
+    match path {
+        PathSpec::Xdp { .. } => [1, own],
+        PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative | SwitchPorts::AfXdpGeneric, .. } => [own, own],
+        _ => [1, 1],
+    }
+}
+
 /// Adds the actions that make macvtap devices. The lower device of all of them is one side of a veth pair; the other
 /// side belongs to the end on this host, or is unused.
 fn macvtaps(ports: &[Port], prefix: &str, (mtu, dir): (u32, &Path), actions: &mut Vec<Action>) {
     let lower = At { room: Room::Wiring, name: format!("{prefix}-l") };
-    let other = ports.iter().position(|port| *port == Port::Host);
+    let other = ports.iter().position(|port| port.host_queues().is_some());
     let far = other.map_or_else(|| At { room: Room::Wiring, name: format!("{prefix}-m") }, |end| host(prefix, end));
     actions.push(Action::Directory(dir.to_owned()));
-    actions.push(Action::Step(Step::Pair { near: far.clone(), far: lower.clone(), mtu, queues: [1, 1] }));
+    let own = other.and_then(|end| ports[end].host_queues()).unwrap_or(1);
+    let pair = Step::Pair { near: far.clone(), far: lower.clone(), mtu, queues: [own, 1], receives: 1 };
+    actions.push(Action::Step(pair));
     actions.extend([far, lower.clone()].map(|at| Action::Step(Step::Up(at))));
     for (end, guest) in ports.iter().enumerate() {
         if let Some(queues) = guest.queues() {
@@ -135,7 +157,7 @@ fn switch(kind: SwitchPorts, ports: &[Port], prefix: &str, dir: &Path, actions: 
         let name = port(prefix, end).name;
         words.push_str(&format!(" -- add-port {bridge} {name}"));
         if !interface.is_empty() {
-            let queues = guest.queues().unwrap_or(1);
+            let queues = guest.queues().or_else(|| guest.host_queues().map(u32::from)).unwrap_or(1);
             words.push_str(&format!(" -- set interface {name} {interface} options:n_rxq={queues}"));
         }
     }
@@ -178,10 +200,29 @@ mod tests {
     }
 
     const GUEST: Port = Port::Guest { queues: 1 };
+    const HOST: Port = Port::Host { queues: 1 };
+
+    #[test]
+    fn an_end_on_this_host_can_have_several_transmit_queues_on_every_path() {
+        let paths = [
+            PathSpec::Bridge { mtu: None },
+            PathSpec::Macvtap { mtu: None },
+            PathSpec::Xdp { mode: XdpMode::Native, mtu: None },
+            PathSpec::OpenVswitch { ports: SwitchPorts::Kernel, mtu: None },
+            PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative, mtu: None },
+        ];
+        let pairs = paths.map(|path| {
+            let text = lines(&path, &[Port::Host { queues: 3 }, GUEST]);
+            let pair = text.lines().find(|line| line.contains("type veth")).unwrap().to_owned();
+            let switch = text.lines().rfind(|line| line.contains("n_rxq")).and_then(|line| line.split(" -- ").nth(4));
+            format!("{path}: {pair}{}", switch.map_or_else(String::new, |words| format!("\n  {words}")))
+        });
+        insta::assert_snapshot!(pairs.join("\n"));
+    }
 
     #[test]
     fn a_dry_run_prints_each_action_as_a_command() {
-        let text = lines(&PathSpec::Bridge { mtu: Some(9000) }, &[Port::Guest { queues: 4 }, Port::Host]);
+        let text = lines(&PathSpec::Bridge { mtu: Some(9000) }, &[Port::Guest { queues: 4 }, HOST]);
         let tap = "wiring: ip tuntap add tbRUN-q0 mode tap vnet_hdr multi_queue; ip link set tbRUN-q0 mtu 9000  \
                    [CAP_NET_ADMIN within the new namespace, and the right to open /dev/net/tun]";
         assert!(text.contains(tap), "{text}");
@@ -198,7 +239,7 @@ mod tests {
 
     #[test]
     fn an_end_on_this_host_of_a_redirecting_path_sends_complete_checksums() {
-        let text = lines(&PathSpec::Xdp { mode: XdpMode::Native, mtu: None }, &[GUEST, Port::Host]);
+        let text = lines(&PathSpec::Xdp { mode: XdpMode::Native, mtu: None }, &[GUEST, HOST]);
         for line in [
             "wiring: attach XDP programs (native) that redirect from tbRUN-q0 to tbRUN-q1 and back  [root",
             "host: ethtool -K tbRUN-p1 tx off",

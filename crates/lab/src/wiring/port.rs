@@ -18,7 +18,10 @@ pub enum Port {
         queues: u32,
     },
     /// An end on this host, in a network namespace that is made for the end.
-    Host,
+    Host {
+        /// Number of transmit queues of the end's interface, at least 1.
+        queues: u16,
+    },
     /// The user has set up the end, on this host or another host; nothing is made for the end.
     Existing,
 }
@@ -63,7 +66,15 @@ impl Port {
     pub(super) fn queues(&self) -> Option<u32> {
         match self {
             Port::Guest { queues } => Some((*queues).max(1)),
-            Port::Host | Port::Existing => None,
+            Port::Host { .. } | Port::Existing => None,
+        }
+    }
+
+    /// Number of transmit queues of the interface of an end on this host; `None` if Tailbound makes no such interface.
+    pub(super) fn host_queues(&self) -> Option<u16> {
+        match self {
+            Port::Host { queues } => Some((*queues).max(1)),
+            Port::Guest { .. } | Port::Existing => None,
         }
     }
 }

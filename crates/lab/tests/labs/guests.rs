@@ -15,6 +15,7 @@ use tailbound_lab::wiring::{Port, Wiring, vhost_lack};
 use tailbound_model::{PathSpec, SwitchPorts, XdpMode};
 
 const GUEST: Port = Port::Guest { queues: 1 };
+const HOST: Port = Port::Host { queues: 1 };
 const MANY: Port = Port::Guest { queues: 2 };
 
 fn needs_root() -> Result<(), Skip> {
@@ -54,12 +55,21 @@ fn between_guests(path: &PathSpec, mtu: usize, guest: Port, counted: impl FnOnce
     })
 }
 
-/// Tests a guest and an end on this host: an ARP request and its answer, then datagrams of many sizes and their echo.
+/// Tests a guest and an end on this host, whose interface has one transmit queue or several.
 fn with_the_host(path: &PathSpec, mtu: usize) {
-    with(path, &[GUEST, Port::Host], |under| {
+    let many = Port::Host { queues: 3 };
+    [HOST, many].into_iter().for_each(|host| with_the_host_of(path, mtu, host));
+}
+
+/// Tests a guest and an end on this host: an ARP request and its answer, then datagrams of many sizes and their echo.
+fn with_the_host_of(path: &PathSpec, mtu: usize, host: Port) {
+    with(path, &[GUEST, host], |under| {
         let wire = Wire::of(under.plug(0).unwrap());
         let (netns, interface, address) = under.host_end(1).unwrap();
         assert!(under.plug(1).is_none() && interface.ends_with("-p1") && address == Wiring::address(1));
+        let (name, queues) = (interface.clone(), if host == HOST { 1 } else { 3 });
+        let facts = run_in(&netns, move || tailbound_host::interface_facts(&name)).unwrap().join().unwrap().unwrap();
+        assert_eq!(facts.tx_queues, Ok(queues));
         let is_answer = |frame: &[u8]| frames::answer(frame, 1).is_some();
         let found = exchange(&wire, &frames::question(0, 1), &wire, is_answer);
         let mac = frames::answer(&found, 1).unwrap();
@@ -225,7 +235,7 @@ fn links_name_a_namespace() -> bool {
 pub fn hold_path(run: &str, scratch: &str) {
     let journal = Journal::create(run).unwrap();
     let path = PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative, mtu: None };
-    let under = block_on(Wiring::up((&path, None), &[GUEST, Port::Host], run, &journal, Path::new(scratch))).unwrap();
+    let under = block_on(Wiring::up((&path, None), &[GUEST, HOST], run, &journal, Path::new(scratch))).unwrap();
     println!("up");
     std::thread::sleep(std::time::Duration::from_secs(60));
     drop(under);
@@ -263,7 +273,7 @@ pub fn multicast() -> Result<(), Skip> {
     let inode = NetNs::own().unwrap().inode();
     let switch = PathSpec::OpenVswitch { ports: SwitchPorts::Tap, mtu: None };
     for path in [PathSpec::Bridge { mtu: None }, PathSpec::Macvtap { mtu: None }, switch] {
-        with(&path, &[GUEST, GUEST, Port::Host], |under| {
+        with(&path, &[GUEST, GUEST, HOST], |under| {
             assert_eq!(tailbound_lab::interfaces_here().unwrap(), before);
             let wires = [0, 1].map(|end| Wire::of(under.plug(end).unwrap()));
             let (netns, _, address) = under.host_end(2).unwrap();

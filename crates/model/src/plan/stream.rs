@@ -18,7 +18,7 @@ pub struct StreamSpec {
 }
 
 /// Launch times: the sender gives each message to the kernel early, with the time at which it is to leave (SO_TXTIME).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct LaunchSpec {
     /// Time before the launch time at which a message is due at the sender.
     pub lead: Nanos,
@@ -28,13 +28,37 @@ pub struct LaunchSpec {
     pub mode: LaunchMode,
     /// Priority (SO_PRIORITY) of the messages, whose queue has launch times.
     pub priority: u8,
+    /// Who sets up the queue with launch times.
+    #[serde(default, skip_serializing_if = "LaunchBy::is_etf")]
+    pub by: LaunchBy,
+    /// Whether a queue discipline of the interface that is not the kernel's default one is replaced for the trials.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
+}
+
+/// Who sets up the queue with launch times of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LaunchBy {
+    /// Tailbound sets the queue discipline `etf`.
+    #[default]
+    Etf,
+    /// The user or another program has set it up: the queue is only read.
+    Existing,
+}
+
+impl LaunchBy {
+    fn is_etf(&self) -> bool {
+        *self == LaunchBy::Etf
+    }
 }
 
 /// Meaning of a launch time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LaunchMode {
     /// The message leaves at its launch time.
+    #[default]
     Strict,
     /// The message leaves at its launch time or earlier (deadline mode of tc-etf(8)).
     Deadline,
@@ -70,7 +94,10 @@ impl fmt::Display for StreamSpec {
         write!(f, "offset {}", self.offset)?;
         let Some(launch) = self.launch else { return Ok(()) };
         write!(f, ", launch times {} ahead", launch.lead)?;
-        if launch.mode == LaunchMode::Deadline { f.write_str(" (deadline)") } else { Ok(()) }
+        if launch.mode == LaunchMode::Deadline {
+            f.write_str(" (deadline)")?;
+        }
+        if launch.by == LaunchBy::Existing { f.write_str(" (existing queue)") } else { Ok(()) }
     }
 }
 
@@ -141,12 +168,13 @@ mod tests {
 
     #[test]
     fn a_stream_is_a_level_of_a_factor() {
-        let launch =
-            LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), mode: LaunchMode::Strict, priority: 3 };
+        let launch = LaunchSpec { lead: Nanos(1_000_000), ahead: Nanos(300_000), priority: 3, ..LaunchSpec::default() };
         let stream = StreamSpec { offset: Nanos(100_000), launch: Some(launch) };
         assert_eq!(stream.to_string(), "offset 100 us, launch times 1 ms ahead");
         let deadline = StreamSpec { launch: Some(LaunchSpec { mode: LaunchMode::Deadline, ..launch }), ..stream };
         assert_eq!(deadline.to_string(), "offset 100 us, launch times 1 ms ahead (deadline)");
+        let existing = StreamSpec { launch: Some(LaunchSpec { by: LaunchBy::Existing, ..launch }), ..stream };
+        assert_eq!(existing.to_string(), "offset 100 us, launch times 1 ms ahead (existing queue)");
         assert_eq!(
             [stream, deadline, StreamSpec { launch: None, ..stream }].map(|of| of.least_wait().0),
             [700_000, 0, 0]

@@ -36,7 +36,7 @@ const LATE_ABOVE: i64 = ARRIVES + BACK[0] + BACK[1] + 500_000;
 /// The messages of a record have launch times.
 fn launched(mode: LaunchMode) -> impl FnOnce(&mut Manifest) {
     move |manifest| {
-        let launch = LaunchSpec { lead: Nanos(LEAD), ahead: Nanos(AHEAD), mode, priority: 3 };
+        let launch = LaunchSpec { lead: Nanos(LEAD), ahead: Nanos(AHEAD), mode, priority: 3, ..LaunchSpec::default() };
         let stream = StreamSpec { offset: Nanos(0), launch: Some(launch) };
         manifest.plan.conditions[0].spec.stream = Some(stream);
         manifest.plan.report.late_above = Some(Nanos(LATE_ABOVE));

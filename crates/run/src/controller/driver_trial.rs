@@ -134,7 +134,7 @@ async fn measure_observed(
     let deadline = Instant::now() + limit(spec);
     tracing::debug!(trial = id, unmatched, "measuring begins");
     tokio::select! {
-        begun = lab.lab.begin_policing() => begun?,
+        begun = lab.lab.begin_policing(|end| port_of_messages(parts, end)) => begun?,
         () = context.run.stop.wait() => return Ok(None),
     }
     let began = (lab.cpu_ns(), tailbound_host::monotonic_ns());
@@ -160,6 +160,15 @@ async fn measure_observed(
     record.manifest.trial_mut(id).guests = guests.into_iter().chain(guest_events::of_libvirt(lab)).collect();
     of_guests.extend(of_loads);
     Ok(Some(Observed { spaces, of_guests, host }))
+}
+
+/// The UDP port at which an end receives the messages, if its driver reports it.
+fn port_of_messages(parts: &[Part], end: &str) -> Option<u16> {
+    let mut ends = parts.iter().flat_map(|part| &part.prepared.ends);
+    let transport = ends.find(|ready| ready.name == end)?.transport.as_ref()?;
+    let sockets = transport["sockets"].as_array()?;
+    let reader = sockets.iter().find(|socket| socket["kind"] == "reader")?;
+    Some(reader["local"].as_str()?.parse::<std::net::SocketAddr>().ok()?.port())
 }
 
 /// Ends the gates for received packets, and writes what they dropped into the record.

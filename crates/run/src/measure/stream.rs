@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn messages_are_due_before_they_are_to_leave() {
-        let launch = LaunchSpec { lead: Nanos(300), ahead: Nanos(100), mode: LaunchMode::Strict, priority: 3 };
+        let launch = LaunchSpec { lead: Nanos(300), ahead: Nanos(100), priority: 3, ..LaunchSpec::default() };
         let (at_once, launched) =
             (StreamSpec { offset: Nanos(20), launch: None }, StreamSpec { offset: Nanos(20), launch: Some(launch) });
         let first = |stream: &StreamSpec, earliest_ns| first_due_ns(stream, (1_000, Nanos(500)), earliest_ns);

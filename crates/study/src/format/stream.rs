@@ -1,6 +1,6 @@
 //! Keys of a study file for the stream of the ping: when its messages are due, and when they are launched.
 
-use super::Duration;
+use super::{Duration, ReplaceChoice};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,6 +28,23 @@ pub(crate) struct LaunchKeys {
     pub ahead: Option<At<Duration>>,
     /// Meaning of the launch time. Default: `strict`.
     pub mode: Option<LaunchModeChoice>,
+    /// Who sets up the queue with launch times. Default: `etf`.
+    pub by: Option<At<LaunchByChoice>>,
+    /// Whether a queue discipline that somebody has set up on the interface of `path: existing` is replaced for the trials, and
+    /// restored afterwards. The kernel's default one is always replaced. If the ping has `gates`, their key `replace` decides.
+    /// Default: `no`.
+    pub replace: Option<At<ReplaceChoice>>,
+}
+
+/// Who sets up the queue with launch times of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LaunchByChoice {
+    /// The queue disciplines `mqprio` and `etf`, which Tailbound sets; with `gates`, `taprio` and `etf`.
+    Etf,
+    /// What was set up before: the queue of the interface of `path: existing` is read and compared with `ahead` and `mode`, and nothing is
+    /// changed.
+    Existing,
 }
 
 /// Meaning of a launch time.

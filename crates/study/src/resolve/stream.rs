@@ -1,9 +1,9 @@
 //! Resolves the keys of the stream of the ping.
 
 use crate::error::Fault;
-use crate::format::{LaunchKeys, LaunchModeChoice, StreamKeys};
+use crate::format::{LaunchByChoice, LaunchKeys, LaunchModeChoice, ReplaceChoice, StreamKeys};
 use crate::read::At;
-use tailbound_model::{DriverSpec, LaunchMode, LaunchSpec, Nanos, Rate, StreamSpec};
+use tailbound_model::{DriverSpec, LaunchBy, LaunchMode, LaunchSpec, Nanos, Rate, StreamSpec};
 
 /// Longest lead of launch times: each message waits in the queue for this time.
 const LONGEST_LEAD: Nanos = Nanos::from_secs(1);
@@ -49,5 +49,14 @@ fn resolved(keys: &At<LaunchKeys>, driver: &DriverSpec) -> Result<LaunchSpec, Fa
         let reason = "messages with launch times need a priority of their own, because their queue drops all others";
         return Err(Fault::new(keys.at, reason).help("write for example `driver: { udp: { priority: 3 } }`"));
     };
-    Ok(LaunchSpec { lead, ahead, mode, priority })
+    let by = match keys.value.by.as_ref().map(|by| by.value) {
+        None | Some(LaunchByChoice::Etf) => LaunchBy::Etf,
+        Some(LaunchByChoice::Existing) => LaunchBy::Existing,
+    };
+    if let (LaunchBy::Existing, Some(replace)) = (by, &keys.value.replace) {
+        let reason = "an existing queue with launch times is only read, so that `replace` has no effect";
+        return Err(Fault::new(replace.at, reason).help("remove `replace`, or `by: existing`"));
+    }
+    let replace = keys.value.replace.as_ref().is_some_and(|replace| replace.value == ReplaceChoice::Yes);
+    Ok(LaunchSpec { lead, ahead, mode, priority, by, replace })
 }

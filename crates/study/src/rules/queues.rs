@@ -2,7 +2,9 @@
 
 use crate::error::Fault;
 use crate::resolve::Places;
-use tailbound_model::{EndSpec, GatesBy, GatesSpec, LaunchSpec, PathSpec, PlaceSpec, TrialSpec};
+use tailbound_model::{
+    EndSpec, GatesBy, GatesSpec, LaunchBy, LaunchMode, LaunchSpec, PathSpec, PlaceSpec, PoliceOnly, TrialSpec,
+};
 
 /// Refuses gates where they cannot be set or read: on an interface that Tailbound makes, only the kernel opens and closes gates, in
 /// network namespaces; interfaces of the user belong to an existing path on this host.
@@ -23,11 +25,13 @@ pub(super) fn gates(spec: &TrialSpec, at: &Places) -> Option<Fault> {
                 format!("existing gates belong to an existing interface, and the path is {path}"),
                 "write `path: existing` with the interfaces, or remove `by`",
             ),
-            path @ (PathSpec::Veth { .. } | PathSpec::Bridge { .. }) => made_gates((name, end, gates), path, fault),
-            path => fault(
-                format!("gates need an interface that Tailbound creates or an existing one, and the path is {path}"),
-                "write `path: veth`, `path: bridge` or `path: existing`, or remove `gates`",
-            ),
+            path => match without_interface(path) {
+                None => made_gates((name, end, gates), path, fault),
+                Some(why) => fault(
+                    format!("gates need an interface that Tailbound creates or an existing one: {why}"),
+                    "write `path: veth`, `path: bridge` or `path: existing`, or remove `gates`",
+                ),
+            },
         }
     })
 }
@@ -95,16 +99,33 @@ pub(super) fn shaping(spec: &TrialSpec, at: &Places) -> Option<Fault> {
 
 /// Why an end has no interface of its own that Tailbound creates, as `key` needs it, and what to do.
 fn not_created(key: &str, name: &str, end: &EndSpec, path: &PathSpec) -> Option<(String, String)> {
-    match path {
-        PathSpec::Veth { .. } | PathSpec::Bridge { .. } if end.place == PlaceSpec::Netns => None,
-        PathSpec::Veth { .. } | PathSpec::Bridge { .. } => Some((
+    match without_interface(path) {
+        None if end.place == PlaceSpec::Netns => None,
+        None => Some((
             format!("`{key}` needs a network namespace, and the {name} end has the place {}", end.place),
             format!("write `place: netns`, or remove `{key}`"),
         )),
-        path => Some((
-            format!("`{key}` needs an interface that Tailbound creates, and the path is {path}"),
+        Some(why) => Some((
+            format!("`{key}` needs an interface that Tailbound creates: {why}"),
             format!("write `path: veth` or `path: bridge`, or remove `{key}`"),
         )),
+    }
+}
+
+/// Why Tailbound creates no interface with transmit queues for an end in a network namespace on this path; `None` = it creates one, which
+/// is a side of a veth pair.
+fn without_interface(path: &PathSpec) -> Option<String> {
+    match path {
+        PathSpec::Veth { .. }
+        | PathSpec::Bridge { .. }
+        | PathSpec::Macvtap { .. }
+        | PathSpec::Xdp { .. }
+        | PathSpec::OpenVswitch { .. } => None,
+        PathSpec::Loopback => Some("the path is loopback, whose interface has one transmit queue".to_owned()),
+        PathSpec::Datagram { .. } => Some(format!(
+            "the path is {path}, which joins two guests, and the interfaces in them belong to their kernels"
+        )),
+        PathSpec::Existing { .. } => Some(format!("the path is {path}, whose interfaces belong to the user")),
     }
 }
 
@@ -125,23 +146,79 @@ pub(super) fn stream(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let reason = "an interface has one queue discipline: it can have launch times or a delay";
         return fault(reason.into(), "remove `launch`, or `delay` of the path");
     }
-    if !matches!(spec.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. }) {
-        let reason = format!("launch times need an interface that Tailbound creates, and the path is {}", spec.path);
-        return fault(reason, "write `path: veth` or `path: bridge`, or remove `launch`");
-    }
-    if spec.ping.place != PlaceSpec::Netns {
-        let reason = format!("launch times need a network namespace, and the ping has the place {}", spec.ping.place);
-        return fault(reason, "write `place: netns`, or remove `launch`");
-    }
-    spec.ping.gates.as_ref().and_then(|gates| below_gates(gates, launch, fault))
+    launch_place(&spec.ping, &spec.path, launch)
+        .or_else(|| below_gates(spec.ping.gates.as_ref()?, launch))
+        .and_then(|(reason, help)| fault(reason, &help))
 }
 
-/// Refuses launch times of the messages of an interface with gates that cannot keep them.
-fn below_gates(gates: &GatesSpec, launch: LaunchSpec, fault: impl Fn(String, &str) -> Option<Fault>) -> Option<Fault> {
-    if matches!(gates.by, GatesBy::Assist { .. }) {
-        let reason = "gates by `assist` give each frame of the ping a launch time of their own".to_owned();
-        return fault(reason, "write `by: software` in the `gates` of the ping, or remove `launch`");
+/// Why the interface of the ping cannot have launch times, and what to do.
+fn launch_place(ping: &EndSpec, path: &PathSpec, launch: LaunchSpec) -> Option<(String, String)> {
+    let found = |reason: String, help: &str| Some((reason, help.to_owned()));
+    if matches!(path, PathSpec::Existing { .. }) {
+        return match &ping.place {
+            PlaceSpec::Process | PlaceSpec::ExistingNetns(_) => None,
+            place => found(
+                format!("launch times are set and read on this host, and the ping has the place {place}"),
+                "write `place: process` or `place: { existing-netns: NAME }`, or remove `launch`",
+            ),
+        };
     }
+    not_created("launch", "ping", ping, path).or_else(|| match launch {
+        LaunchSpec { by: LaunchBy::Existing, .. } => found(
+            format!("an existing queue with launch times belongs to an existing interface, and the path is {path}"),
+            "write `path: existing` with the interfaces, or remove `by`",
+        ),
+        LaunchSpec { replace: true, .. } => found(
+            format!("an interface that Tailbound creates has no queue discipline to replace ({path})"),
+            "remove `replace`",
+        ),
+        _ => None,
+    })
+}
+
+/// Why an interface with gates cannot have launch times of the messages, and what to do.
+fn below_gates(gates: &GatesSpec, launch: LaunchSpec) -> Option<(String, String)> {
+    let found = |reason: &str, help: &str| Some((reason.to_owned(), help.to_owned()));
+    match (gates.by, launch.by) {
+        (GatesBy::Existing, LaunchBy::Existing) => None,
+        (GatesBy::Existing, LaunchBy::Etf) => found(
+            "the gates of the ping are only read, so that no queue with launch times can be set below them",
+            "set up `etf` below the gates (tc), and write `by: existing` in `launch` too, or remove `launch`",
+        ),
+        (_, LaunchBy::Existing) => found(
+            "the gates of the ping take the place of all queue disciplines of its interface, also of the queue with launch times",
+            "remove `by` of `launch`, or write `by: existing` in `gates` too",
+        ),
+        (GatesBy::Offload, LaunchBy::Etf) => found(
+            "gates by `offload` are on the clock of the network card, and Tailbound sets launch times of CLOCK_TAI below gates of this \
+             clock only",
+            "set up both queue disciplines (tc), and write `by: existing` in `gates` and in `launch`, or remove `launch`",
+        ),
+        (GatesBy::Software | GatesBy::Assist { .. }, LaunchBy::Etf) if launch.replace => found(
+            "the ping has gates, whose key `replace` says whether a queue discipline of its interface is replaced",
+            "remove `replace` of `launch`, and write `replace: yes` in `gates`",
+        ),
+        (GatesBy::Assist { .. }, LaunchBy::Etf) if launch.mode == LaunchMode::Deadline => found(
+            "gates by `assist` are kept by the launch times alone, and a launch time in the mode `deadline` lets a message leave before \
+             its gate opens",
+            "remove `mode`, or write `by: software` in the `gates` of the ping",
+        ),
+        (GatesBy::Assist { ahead }, LaunchBy::Etf) if ahead != launch.ahead => Some((
+            format!(
+                "gates by `assist` and launch times have the same queues, which would give frames to the device {ahead} and {} before \
+                 their launch times",
+                launch.ahead
+            ),
+            format!("write the same `ahead` in `gates: {{ by: {{ assist: {{ ahead: {ahead} }} }} }}` and in `launch`"),
+        )),
+        // Their queues take frames of all sockets, because `taprio` gives launch times to those that have none.
+        (GatesBy::Assist { .. }, LaunchBy::Etf) => None,
+        (GatesBy::Software, LaunchBy::Etf) => shared_class(gates, launch),
+    }
+}
+
+/// The class of the messages has frames of others, which its queues would drop.
+fn shared_class(gates: &GatesSpec, launch: LaunchSpec) -> Option<(String, String)> {
     let class = gates.classes.iter().find(|class| class.priorities.contains(&launch.priority))?;
     let others = class.priorities.iter().filter(|priority| **priority != launch.priority).map(u8::to_string);
     let others = others.collect::<Vec<_>>().join(", ");
@@ -155,18 +232,33 @@ fn below_gates(gates: &GatesSpec, launch: LaunchSpec, fault: impl Fn(String, &st
     );
     let help =
         format!("give the messages a class of their own: `{{ name: stream, priorities: [{}] }}`", launch.priority);
-    fault(reason, &help)
+    Some((reason, help))
+}
+
+/// Name of the driver of an end if it is not `udp`.
+fn other_driver<'a>(spec: &'a TrialSpec, end: &str) -> Option<&'a str> {
+    let of_pong = spec.pong_driver.as_ref().filter(|_| end == "pong");
+    Some(of_pong.unwrap_or(&spec.driver).name.as_str()).filter(|name| *name != "udp")
 }
 
 /// Refuses policing on an interface that Tailbound does not create, and of messages whose losses are not named one by one.
 pub(super) fn police(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [("ping", &spec.ping, &at.ping), ("pong", &spec.pong, &at.pong)];
     ends.into_iter().find_map(|(name, end, at)| {
-        end.police.as_ref()?;
+        let police = end.police.as_ref()?;
         let fault = |reason: String, help: &str| Some(Fault::new(at.police, reason).help(help));
         if spec.measure.flow().is_some() || spec.has_tool() || spec.driver.name == "null" {
             let reason = "`police` applies to ping-pong between the ends of a driver that sends packets".to_owned();
             return fault(reason, "remove `police`, or measure `ping-pong` with another driver");
+        }
+        // No other driver has one port for its messages alone.
+        if let (Some(PoliceOnly::Messages), Some(driver)) = (police.only, other_driver(spec, name)) {
+            let reason =
+                format!("`only: messages` needs the port of the messages, which the driver `{driver}` does not say");
+            return fault(
+                reason,
+                "write `only: { port: NUMBER }` with a port of the middleware, or use the driver `udp`",
+            );
         }
         not_created("police", name, end, &spec.path).and_then(|(reason, help)| fault(reason, &help))
     })

@@ -49,6 +49,22 @@ fn built_in_studies_load_from_their_files() {
     }
 }
 
+/// The published study opened and closes the gates of its sender in front of each bridge.
+#[test]
+fn vm_bridges_can_have_the_published_gates_on_every_bridge() {
+    let (_, text) = embedded().iter().find(|(name, _)| *name == "vm-bridges").unwrap();
+    let comment: String = text.lines().filter_map(|line| line.strip_prefix("# ")).collect::<Vec<_>>().join(" ");
+    let (_, gates) = comment.split_once("--set ends.ping.gates='").unwrap();
+    let gates = format!("ends.ping.gates={}", gates.split_once('\'').unwrap().0);
+    let options = Options { settings: &[gates], ..Options::default() };
+    let plan = load_str_with("vm-bridges.yaml", text, Path::new(""), &options).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(plan.conditions.len(), 12);
+    for condition in &plan.conditions {
+        let gates = condition.spec.ping.gates.as_ref().map(|gates| (gates.entries.len(), gates.classes.len()));
+        assert_eq!((&condition.not_possible, gates), (&None, Some((3, 3))), "{:?}", condition.levels);
+    }
+}
+
 #[test]
 fn defaults_are_those_of_the_documentation() {
     let plan = plan("measure: ping-pong\ndriver: udp\n");

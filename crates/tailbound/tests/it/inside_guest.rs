@@ -118,20 +118,34 @@ fn study(measure: &str, rate: &str, rest: &str) -> String {
     )
 }
 
+/// Test: switches and XDP programs join namespaces, also if the interface of the ping has gates: no message leaves outside of its window.
 #[test]
 fn a_switch_in_the_kernel_joins_namespaces_and_interrupt_threads_have_a_priority() {
     let guest = Guest::new();
     let rest = format!(
-        "factors: {{ path: [{{ open-vswitch: {{ ports: kernel }} }}, open-vswitch, xdp] }}\n\
+        "factors:\n  path: [{{ open-vswitch: {{ ports: kernel }} }}, open-vswitch, xdp]\n  setting:\n    plain: {{ rate: 200 Hz }}\n    \
+         gated:\n      rate: 97 Hz\n      ends.ping.gates:\n        classes: [{{ name: stream, priorities: [7] }}, {{ name: rest }}]\n        \
+         entries: [{{ open: [stream], for: 5 ms }}, {{ open: [rest], for: 15 ms }}]\n\
          host: {{ kernel_threads: {{ \"{INTERRUPTS}\": {{ policy: fifo, priority: 90 }} }} }}"
     );
-    let text = study("slots: 200, warm_up: 20, timeout: 5 s", "200 Hz", &rest);
+    let text =
+        study("slots: 200, warm_up: 20, timeout: 5 s", "200 Hz", &rest).replace("rate: 200 Hz\npayload", "payload");
+    let text = text.replace("driver: udp", "driver: { udp: { priority: 7 } }");
     let report = guest.run(&["--module", "openvswitch", "--with", SWITCH], &text);
     let conditions = report["conditions"].as_array().unwrap();
-    assert_eq!(conditions.len(), 3);
+    assert_eq!(conditions.len(), 6);
     for condition in conditions {
         let counts = &condition["counts"];
         assert_eq!((&counts["answered"], &counts["lost"]), (&200.into(), &0.into()), "{condition}");
+        let gates: Vec<&Value> = condition["gates"].as_array().into_iter().flatten().collect();
+        assert_eq!(gates.len(), usize::from(condition["levels"]["setting"] == "gated"), "{condition}");
+        for gate in gates {
+            let waited = gate["waits"].as_array().unwrap().iter().skip(1);
+            let waited: u64 = waited.map(|row| row["messages"].as_u64().unwrap()).sum();
+            println!("{}: {gate}", condition["levels"]);
+            // Messages are due at all phases of the cycle, of which the gate is closed for three quarters.
+            assert!(gate["outside"] == 0 && waited > 100, "{gate}");
+        }
     }
     let blocks = report["host_settings"].as_array().unwrap();
     let settings: Vec<&Value> = blocks.iter().flat_map(|b| b["settings"].as_array().unwrap()).collect();

@@ -2,6 +2,7 @@
 
 use crate::inside_guest::Guest;
 use crate::inside_guest_clocks::needed;
+use crate::inside_guest_queues::{file, print, section, shown};
 use crate::support::guests::KERNEL;
 use serde_json::Value;
 use tailbound_model::{GatesFact, LaunchQueueFact, NO_TIME, StageRow, StreamFact};
@@ -116,4 +117,138 @@ fn sent_in_time(record: &Record, trial: &TrialRecord) -> [u64; 2] {
     // the message.
     assert!(late * 10 <= stamped, "{late} of {stamped}");
     numbers
+}
+
+/// A study of launch times over the interfaces `two0` and `two1` of two namespaces; `launch`: further keys of `launch`.
+fn at_user_interfaces(slots: u32, launch: &str, ping: &str) -> String {
+    format!(
+        "study: user\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 5, timeout: 2 s }} }}\nrate: 50 Hz\n\
+         driver: {{ udp: {{ priority: 3 }} }}\nattribution: off\n\
+         path: {{ existing: {{ ping: {{ interface: two0 }}, pong: {{ interface: two1 }} }} }}\n\
+         stream: {{ offset: 2 ms, launch: {{ lead: 16 ms, {launch} }} }}\nends:\n  \
+         pong: {{ place: {{ existing-netns: b }} }}\n  ping:\n    place: {{ existing-netns: a }}\n{ping}"
+    )
+}
+
+/// Gates of the ping that open 2 ms before the launch times of its messages, in the place of what is there.
+const GATED: &str = "    gates:\n      replace: yes\n      classes: [{ name: stream, priorities: [3] }, { name: rest }]\n      \
+    entries: [{ open: [stream], for: 10 ms }, { open: [rest], for: 10 ms }]\n";
+
+/// Gates of the ping by launch times: frames are given to the device `ahead` before theirs.
+fn assisted(ahead: &str) -> String {
+    let by = format!("by: {{ assist: {{ ahead: {ahead} }} }}");
+    GATED.replace("replace: yes\n", &format!("replace: yes\n      {by}\n"))
+}
+
+/// Test: an interface of the user gets a queue with launch times, or has one already. Queue disciplines of a user are replaced only on
+/// request, also those with classes, and are back after the run, and after a run was killed.
+#[test]
+fn what_an_interface_had_is_back_after_a_run_with_launch_times_and_after_a_killed_run() {
+    let queues = shown("two0");
+    let run = |name: &str| format!("tailbound run {name}.yaml --out {name} -q >said 2>&1");
+    let report = |name: &str| print(name, &format!("tailbound report {name} --format json"));
+    let lines = [
+        "cd /root; export TMPDIR=/root; ip netns add a; ip netns add b".to_owned(),
+        "ip link add two0 netns a numtxqueues 2 type veth peer name two1 netns b\n\
+         ip -n a address add 10.9.0.1/24 dev two0; ip -n b address add 10.9.0.2/24 dev two1\n\
+         ip -n a link set two0 up; ip -n b link set two1 up"
+            .into(),
+        file("plain", &at_user_interfaces(100, "ahead: 4 ms", "")),
+        file("replace", &at_user_interfaces(100, "ahead: 4 ms, replace: yes", "")),
+        file("existing", &at_user_interfaces(100, "ahead: 5 ms, by: existing", "")),
+        file("differs", &at_user_interfaces(100, "ahead: 4 ms, by: existing", "")),
+        file("gated", &at_user_interfaces(100, "ahead: 4 ms", GATED)),
+        // Launch times are 7 ms, and every second one 17 ms, after the begin of a cycle, whose gate is open for 10 ms.
+        file("assist", &at_user_interfaces(100, "ahead: 4 ms", &assisted("4 ms")).replace("2 ms,", "7 ms,").replace("50 Hz", "100 Hz")),
+        // Many messages are late for the queue.
+        file("late", &at_user_interfaces(100, "ahead: 200 us", &assisted("200 us")).replace("lead: 16 ms", "lead: 250 us")),
+        file("long", &at_user_interfaces(20_000, "ahead: 4 ms, replace: yes", "")),
+        print("default", &queues),
+        print("none", "tailbound run existing.yaml --out none -q 2>&1"),
+        run("plain"),
+        report("plain"),
+        print("restored", &queues),
+        "tc -n a qdisc replace dev two0 root handle 10: mqprio num_tc 2 map 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 queues 1@0 1@1 hw 0\n\
+         tc -n a qdisc add dev two0 parent 10:2 etf clockid CLOCK_TAI delta 5000000"
+            .into(),
+        print("foreign", &queues),
+        print("refused", "tailbound run plain.yaml --out refused -q 2>&1"),
+        run("existing"),
+        report("existing"),
+        print("unchanged", &queues),
+        print("differs", "tailbound run differs.yaml --out differs -q 2>&1"),
+        run("replace"),
+        report("replace"),
+        print("back", &queues),
+        run("gated"),
+        report("gated"),
+        print("ungated", &queues),
+        run("assist"),
+        report("assist"),
+        run("late"),
+        report("late"),
+        print("unassisted", &queues),
+        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
+        "for N in $(seq 300); do tc -n a qdisc show dev two0 | grep -q 'delta 4000000' && break; sleep 0.1; done; sleep 1".into(),
+        "kill -9 $RUN; sleep 1".into(),
+        print("killed", &queues),
+        print("list", "tailbound lab list"),
+        print("cleanup", "tailbound lab cleanup"),
+        print("cleaned", &queues),
+        print("dry", "tailbound run replace.yaml --dry-run 2>&1 | grep two0"),
+        print("end", "true"),
+    ];
+    let console = Guest::with_kernel(KERNEL).shell(&["--with", "ip,tc"], lines.join("\n") + "\nsleep 1\nexit\n");
+    let of = |name| section(&console, name);
+    for (name, ahead_ms) in [("plain", 4), ("existing", 5), ("replace", 4), ("gated", 4)] {
+        let report: Value = serde_json::from_str(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
+        assert_eq!(report["status"], "valid", "{}\n{console}", report["warnings"]);
+        let launch = &report["conditions"][0]["launch"];
+        println!("{name}: {launch} {}", report["path"][0]["ends"][0]["launch"]);
+        let number = |key: &str| launch[key].as_i64().unwrap();
+        // The timers of a busy guest can be late, so that some launch times pass in the queue.
+        assert!(number("messages") > 0, "{launch}");
+        assert!(number("early_max_ns") <= ahead_ms * 1_000_000 + 100_000, "{launch}");
+        if let Some(gate) = report["conditions"][0]["gates"].as_array().and_then(|gates| gates.first()) {
+            assert_eq!((name, &gate["outside"]), ("gated", &0.into()));
+        }
+    }
+    launches_below_assist(
+        ["assist", "late"]
+            .map(|name| serde_json::from_str(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"))),
+    );
+    assert_eq!(of("restored"), of("default"));
+    assert!(
+        of("foreign").contains("qdisc mqprio 10: root tc 2") && of("foreign").contains("delta 5000000"),
+        "{console}"
+    );
+    for name in ["unchanged", "back", "ungated", "unassisted", "cleaned"] {
+        assert_eq!(of(name), of("foreign"), "{name}");
+    }
+    assert!(of("killed").contains("delta 4000000"), "{console}");
+    assert!(of("list").contains("give two0 its queue discipline `mqprio 10:` back"), "{console}");
+    assert!(of("cleanup").contains("gave two0 `mqprio 10:` back"), "{console}");
+    insta::assert_snapshot!(["none", "refused", "differs", "dry"].map(of).join("\n"));
+}
+
+/// Reports of messages with launch times below gates by `assist`: those with a launch time in a window leave within it, the kernel drops
+/// the others, and its reports about late messages arrive.
+fn launches_below_assist([assist, late]: [Value; 2]) {
+    let losses = |report: &Value, reason: &str| -> u64 {
+        let all = report["conditions"][0]["losses"].as_array().into_iter().flatten();
+        let named = all.filter(|loss| loss["reason"].as_str().is_some_and(|text| text.contains(reason)));
+        named.map(|loss| loss["count"].as_u64().unwrap()).sum()
+    };
+    let condition = &assist["conditions"][0];
+    assert_eq!(assist["status"], "valid", "{}", assist["warnings"]);
+    assert_eq!(losses(&assist, "not open at the launch time"), 50, "{condition}");
+    let gate = &condition["gates"][0];
+    println!("{gate} {}", condition["launch"]);
+    let waits = gate["waits"].as_array().unwrap();
+    // A message that its queue may give to the device while its gate is open does not wait for the gate.
+    assert!(gate["outside"] == 0 && !waits.is_empty() && waits.iter().all(|row| row["predicted_ns"] == 0.0), "{gate}");
+    let launch = &late["conditions"][0]["launch"];
+    println!("{launch} {}", late["conditions"][0]["losses"]);
+    let refused = ["refused_invalid", "refused_missed"].map(|key| launch[key].as_u64().unwrap());
+    assert!(refused.iter().sum::<u64>() > 0, "{launch}");
 }

@@ -24,24 +24,24 @@ fn study([ping, pong]: [&str; 2], slots: u32, gates: &str) -> String {
 }
 
 /// The text that the script printed between `<<NAME` and `NAME>>`. The echo of the script has other words there.
-fn section<'a>(console: &'a str, name: &str) -> &'a str {
+pub fn section<'a>(console: &'a str, name: &str) -> &'a str {
     let begin = format!("<<{name}42\n");
     let (_, rest) = console.rsplit_once(&begin).unwrap_or_else(|| panic!("{name}: {console}"));
     rest.split_once(&format!("{name}42>>")).unwrap_or_else(|| panic!("{name}: {console}")).0.trim()
 }
 
 /// Lines that print the output of a command as a section.
-fn print(name: &str, command: &str) -> String {
+pub fn print(name: &str, command: &str) -> String {
     format!("echo \"<<{name}$((6*7))\"; {command}; echo \"{name}$((6*7))>>\"\n")
 }
 
 /// Lines of a script that write a study to a file.
-fn file(name: &str, text: &str) -> String {
+pub fn file(name: &str, text: &str) -> String {
     format!("cat > {name}.yaml <<'END'\n{text}END\n")
 }
 
 /// The queue disciplines of an interface in the namespace `a`, without the numbers of packets and users.
-fn shown(interface: &str) -> String {
+pub fn shown(interface: &str) -> String {
     format!("tc -n a qdisc show dev {interface} | sed 's/ refcnt [0-9]*//'")
 }
 
@@ -188,6 +188,30 @@ fn a_gate_for_received_packets_is_the_reason_of_what_it_drops() {
     assert!(findings.iter().any(|finding| finding["text"].as_str().unwrap().contains(sentence)), "{findings:?}");
     // The 20 messages of the warm-up are no losses of the report, but were policed too.
     assert!((lost..=lost + 20).contains(&dropped), "{dropped} dropped, {lost} lost");
+}
+
+/// Test: with a limit of bytes, one message passes in each window. A gate for the messages alone does not count the packets of a load.
+#[test]
+fn a_gate_for_received_messages_passes_the_bytes_of_its_entry() {
+    let Some(guest) = guest_that_polices() else { return };
+    // A message of 64 bytes has 100 with the headers of the driver, UDP and IP. The messages are due every 10 ms, two in each cycle of 20 ms.
+    let text = policed(200).replace("rate: 97 Hz", "rate: 100 Hz\nload: [{ run: { udp-stream: { rate: 500 Hz } } }]");
+    let entries = "only: messages, entries: [{ gate: open, for: 20 ms, most: 150 B }]";
+    let (begin, _) = text.split_once("entries: [").unwrap();
+    let report = guest.run_of_any_status(&[], &format!("{begin}{entries} }}\n"));
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    let manifest = guest.record().manifest;
+    let fact = manifest.trials[0].ends["pong"].police.as_ref().unwrap();
+    println!("{fact:?} {}", report["conditions"][0]["losses"]);
+    assert!(fact.port.is_some() && fact.entries[0].most_bytes == Some(150), "{fact:?}");
+    // Every message of 220 reaches the gate once, and nothing else does.
+    assert_eq!((fact.packets, fact.dropped), (220, fact.overfull), "{fact:?}");
+    // Limits: the timer of the gate can be late by several cycles on a busy machine, and then fewer messages pass.
+    assert!((100..200).contains(&fact.dropped), "{fact:?}");
+    let losses = report["conditions"][0]["losses"].as_array().unwrap();
+    let named =
+        losses.iter().filter(|loss| loss["reason"].as_str().is_some_and(|text| text.contains("had passed the bytes")));
+    assert!(named.count() == 1 && losses.len() == 1, "{losses:?}");
 }
 
 /// Test: the gate ends with the network namespace that has it, also if the run is killed.

@@ -191,7 +191,7 @@ fn json_of(advice: &LeadAdvice, q: Quantile) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{LaunchMode, LaunchSpec, StreamSpec};
+    use tailbound_model::{LaunchSpec, StreamSpec};
 
     fn advice(lead: Result<Nanos, NoLead>) -> LeadAdvice {
         let us = |us: i64| Nanos(us * US);
@@ -219,7 +219,7 @@ mod tests {
         let not_sent = text(&advice(Err(NoLead::NotSent)), Quantile::P99_9, "my-study");
         insta::assert_snapshot!([long, text(&short, Quantile::P99, "my-study"), few, not_sent].join("\n"));
         let launch =
-            LaunchSpec { lead: Nanos(1_000 * US), ahead: Nanos(300 * US), mode: LaunchMode::Strict, priority: 3 };
+            LaunchSpec { lead: Nanos(1_000 * US), ahead: Nanos(300 * US), priority: 3, ..LaunchSpec::default() };
         let stream = Some(StreamSpec { offset: Nanos(0), launch: Some(launch) });
         let late = LeadAdvice { stream, late_timers: 292, ..advice(Ok(Nanos(212_345))) };
         let said = "  292 of these messages were refused although they were in the queue in time: it released them later than the 300 us of `ahead` permit";
