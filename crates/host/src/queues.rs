@@ -88,7 +88,8 @@ pub fn add(index: u32, added: &QueueDiscipline) -> io::Result<()> {
 /// Sets a queue discipline in the place of any other one, which stays if the new one is refused.
 ///
 /// One with traffic classes at the root does not stay: it is removed first, unless the new one has its handle. When the kernel destroys
-/// it, the interface loses its classes, also those that a successor has already set (`mqprio_destroy`, `taprio_destroy`).
+/// it, the interface loses its classes, also those that a successor has already set (`mqprio_destroy`, `taprio_destroy`). If the new one
+/// is refused, the interface then has the kernel's default one, and the undo journal puts back what was there.
 ///
 /// # Errors
 /// The kernel or the driver refuses it, or the handle is in use.

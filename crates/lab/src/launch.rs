@@ -90,16 +90,19 @@ pub(crate) fn existing_problem(netns: &NetNs, (name, end): (&str, &str), launch:
 }
 
 fn existing_lack(all: &[QueueDiscipline], (name, end): (&str, &str), launch: LaunchSpec) -> Option<Problem> {
-    let wanted = asked(launch);
-    let found = match of_priority(all, launch.priority) {
-        Ok(found) => LaunchQueueFact { offload: false, ..found },
-        Err(why) => {
-            return Some(lack(
-                format!("{name} ({end}) has no queue with launch times for the messages: {why}"),
-                format!("set it up (`tc qdisc show dev {name}`, tc-etf(8)), or remove `by: existing` of `launch`"),
-            ));
-        }
-    };
+    match of_priority(all, launch.priority) {
+        Ok(found) => other_queue(found, (name, end), launch),
+        Err(why) => Some(lack(
+            format!("{name} ({end}) has no queue with launch times for the messages: {why}"),
+            format!("set it up (`tc qdisc show dev {name}`, tc-etf(8)), or remove `by: existing` of `launch`"),
+        )),
+    }
+}
+
+/// Returns a problem if the queue with launch times of an interface (its name, its end) is not the one that the study describes. Whether
+/// the network card launches the messages is no part of the study.
+pub(crate) fn other_queue(found: LaunchQueueFact, (name, end): (&str, &str), launch: LaunchSpec) -> Option<Problem> {
+    let (wanted, found) = (asked(launch), LaunchQueueFact { offload: false, ..found });
     let word = |deadline| if deadline { LaunchMode::Deadline.word() } else { LaunchMode::Strict.word() };
     let (has, help) = if found.clock != wanted.clock {
         let clock = format!(

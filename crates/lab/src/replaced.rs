@@ -1,7 +1,7 @@
 //! Queue disciplines of interfaces that belong to the user: which ones a study may replace, and how they are put back.
 //!
-//! Input: an interface of an existing path, and the gates, traffic classes or launch times that a study asks for. Output: a problem, or an entry of the journal
-//! with everything that the interface had before.
+//! Input: an interface of an existing path, and the gates, traffic classes or launch times that a study asks for. Output: a problem, or
+//! an entry of the journal with everything that the interface had before.
 
 use crate::error::{LabError, lack};
 use crate::existing::Found;
@@ -154,8 +154,8 @@ fn differs_when_set_again(all: Vec<QueueDiscipline>, queues: u16) -> io::Result<
     run_in(&netns, attempt)?.join()?
 }
 
-/// Sets the gates, traffic classes and launch times of the ends at interfaces of the user. Each change is in the journal before it is made; `entries`
-/// gets its entry.
+/// Sets the gates, traffic classes and launch times of the ends at interfaces of the user. Each change is in the journal before it is
+/// made; `entries` gets its entry.
 ///
 /// # Errors
 /// The kernel or a driver refuses; the caller undoes the entries.

@@ -325,6 +325,7 @@ impl Writer {
         true
     }
 }
+
 /// Makes the socket of a writer, without an address.
 fn socket_of(options: &Options) -> Outcome<OwnedFd> {
     let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;

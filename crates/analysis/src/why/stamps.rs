@@ -130,10 +130,8 @@ impl Lost {
     fn name_policed(&mut self, early: &Lost, drops: &Drops) {
         for (place, end) in [(LossPlace::OnTheWayOut, "pong"), (LossPlace::OnTheWayBack, "ping")] {
             let Some((dropped, why)) = drops.policed(end) else { continue };
-            let (of, policed) = (
-                |lost: &Lost, reason| lost.0.get(&(place, reason)).copied().unwrap_or_default(),
-                || Some(Reason::Policed(why)),
-            );
+            let of = |lost: &Lost, reason| lost.0.get(&(place, reason)).copied().unwrap_or_default();
+            let policed = || Some(Reason::Policed(why));
             let named = of(self, policed()) + of(early, policed()) + of(early, None);
             let unnamed = of(self, None);
             let more = unnamed.min(dropped.saturating_sub(named));

@@ -22,7 +22,9 @@ pub(super) fn restore(
     let is_set = now.first().is_some_and(|root| root.kind == kind && root.handle == handle);
     // An earlier attempt may have ended before everything was restored.
     let is_begun = now.first().is_some_and(|root| !root.is_default() && before.first() == Some(root));
-    if !is_set && !is_begun {
+    // One with traffic classes is removed before another one takes its place, which the kernel may then have refused.
+    let is_removed = is_default(&now) && !is_default(before);
+    if !is_set && !is_begun && !is_removed {
         return Ok(match (now.first(), before.first()) {
             (Some(now), Some(before)) if now.is_default() && before.is_default() => Undone::AlreadyGone,
             _ => Undone::LeftAlone(format!(
@@ -34,7 +36,6 @@ pub(super) fn restore(
     }
     queues::put_back(ifindex, before)?;
     let now = queues::read(ifindex)?;
-    let is_default = |all: &[QueueDiscipline]| all.first().is_none_or(QueueDiscipline::is_default);
     match now == before {
         true => Ok(Undone::Did(format!("gave {interface} {} back", root(before)))),
         false if is_default(&now) && is_default(before) => Ok(Undone::LeftAlone(format!(
@@ -45,6 +46,11 @@ pub(super) fn restore(
         ))),
         false => Err(io::Error::other(format!("{interface} has {} with other options", root(&now)))),
     }
+}
+
+/// Whether an interface with these queue disciplines has the kernel's default one.
+fn is_default(all: &[QueueDiscipline]) -> bool {
+    all.first().is_none_or(QueueDiscipline::is_default)
 }
 
 /// Text for the queue discipline at the root.
@@ -110,6 +116,24 @@ mod tests {
                 }
                 false => eprintln!("skipped: no `fq_codel` here"),
             }
+        });
+    }
+
+    /// Test: what was removed to make room is put back, also if nothing came in its place.
+    #[test]
+    fn what_was_removed_before_a_refusal_is_put_back() {
+        in_a_new_netns(|| {
+            if !add_dummy("tb-test") {
+                return eprintln!("skipped: no veth or no `ip` here");
+            }
+            let index = nix::net::if_::if_nametoindex("tb-test").unwrap();
+            queues::replace(index, &pfifo(9, 9 << 16)).unwrap();
+            let before = queues::read(index).unwrap();
+            queues::remove(index).unwrap();
+            assert_ne!(queues::read(index).unwrap(), before);
+            let undo = || restore(("tb-test", index), &before, ("taprio", SET)).unwrap();
+            assert!(matches!(undo(), Undone::Did(_)));
+            assert_eq!((queues::read(index).unwrap(), undo()), (before.clone(), Undone::AlreadyGone));
         });
     }
 

@@ -19,14 +19,16 @@ use probe_socket::ProbeSocket;
 pub(crate) use side::Side;
 use std::io;
 use std::net::SocketAddr;
-use tailbound_model::{Answer, Ask, DeviceAnswer, GatesFact, LaunchQueueFact, PathEnd, PathFacts, ShapingFact};
+use tailbound_model::{
+    Answer, Ask, DeviceAnswer, GatesFact, LaunchBy, LaunchQueueFact, LaunchSpec, PathEnd, PathFacts, ShapingFact,
+};
 
 pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
     let mut sockets = Vec::new();
     for (i, side) in sides.iter().enumerate() {
         let end = spec.name(i);
-        let (gates, launch) = (gates_of(side, end).await?, launch_of(side, end).await?);
+        let (gates, launch) = (gates_of(side, end).await?, launch_of(side, end, spec.launch_of(i)).await?);
         let shaping = shaping_of(side, end).await?;
         facts.ends.push(PathEnd { gates, shaping, launch, ..facts_of(side, end)? });
         let opened = open(side).await;
@@ -107,11 +109,17 @@ async fn gates_of(side: &Side, end: &str) -> Result<Option<GatesFact>, LabError>
     }
 }
 
-/// Reads the queue with launch times of an end during the path check.
-async fn launch_of(side: &Side, end: &str) -> Result<Option<LaunchQueueFact>, LabError> {
+/// Reads the queue with launch times of an end during the path check. One that is only read may have been changed since the check before
+/// the run.
+async fn launch_of(side: &Side, end: &str, asked: Option<LaunchSpec>) -> Result<Option<LaunchQueueFact>, LabError> {
     let (Some((name, priority)), Site::Here(netns)) = (&side.launching, &side.site) else { return Ok(None) };
     let read = launch::read(netns, name, *priority).await;
-    read.map(Some).map_err(|error| LabError::read(format!("reading the launch times of {name}"), end, error))
+    let found = read.map_err(|error| LabError::read(format!("reading the launch times of {name}"), end, error))?;
+    let only_read = asked.filter(|asked| asked.by == LaunchBy::Existing);
+    match only_read.and_then(|asked| launch::other_queue(found, (name, end), asked)) {
+        Some(problem) => Err(LabError::Lacks(vec![problem])),
+        None => Ok(Some(found)),
+    }
 }
 
 /// Reads the traffic classes of an end's interface during the path check.

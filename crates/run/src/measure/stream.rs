@@ -72,7 +72,8 @@ impl Stream {
     pub fn end(self, order: &Order, launches: Option<&Value>, warnings: &mut Vec<Warning>) -> StreamFact {
         let clock = host::clock::read_offset_with(host::monotonic_ns, host::clock::tai_ns);
         let change = clock.offset_ns - self.fact.ahead_ns;
-        if self.card.is_none() && change.abs() > half(clock) + self.fact.within_ns {
+        let uses_tai = self.card.is_none() || self.launch_after_ns.is_some();
+        if uses_tai && change.abs() > half(clock) + self.fact.within_ns {
             let text = format!(
                 "CLOCK_TAI was set by {} during the trial, so that the messages were not at their times of this clock",
                 Nanos(change)

@@ -5,7 +5,8 @@ use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Times of the clock of the gates (CLOCK_TAI) at which the messages of the ping are due.
+/// Times of the clock of the gates at which the messages of the ping are due: CLOCK_TAI, or the hardware clock of the network card if the
+/// gates are on it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StreamKeys {

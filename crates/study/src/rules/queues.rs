@@ -105,9 +105,13 @@ fn not_created(key: &str, name: &str, end: &EndSpec, path: &PathSpec) -> Option<
             format!("`{key}` needs a network namespace, and the {name} end has the place {}", end.place),
             format!("write `place: netns`, or remove `{key}`"),
         )),
-        Some(why) => Some((
+        Some(why) if key == "police" => Some((
             format!("`{key}` needs an interface that Tailbound creates: {why}"),
             format!("write `path: veth` or `path: bridge`, or remove `{key}`"),
+        )),
+        Some(why) => Some((
+            format!("`{key}` needs an interface that Tailbound creates or an existing one: {why}"),
+            format!("write `path: veth`, `path: bridge` or `path: existing`, or remove `{key}`"),
         )),
     }
 }
