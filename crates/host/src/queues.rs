@@ -94,17 +94,16 @@ pub fn add(index: u32, added: &QueueDiscipline) -> io::Result<()> {
 /// # Errors
 /// The kernel or the driver refuses it, or the handle is in use.
 pub fn replace(index: u32, by: &QueueDiscipline) -> io::Result<()> {
-    const WITH_CLASSES: [&str; 2] = ["mqprio", "taprio"];
-    let has_classes = |root: &QueueDiscipline| {
-        root.parent == ROOT
-            && root.handle != by.handle
-            && !root.is_default()
-            && WITH_CLASSES.contains(&root.kind.as_str())
-    };
-    if by.parent == ROOT && read(index)?.iter().any(has_classes) {
+    let goes_first = |root: &QueueDiscipline| root.handle != by.handle && has_classes(root);
+    if by.parent == ROOT && read(index)?.iter().any(goes_first) {
         remove(index)?;
     }
     set(index, by, CREATE | libc::NLM_F_REPLACE as u16)
+}
+
+/// Whether a queue discipline was set at the root of an interface and has traffic classes, which the kernel keeps at the interface.
+pub(crate) fn has_classes(one: &QueueDiscipline) -> bool {
+    one.parent == ROOT && !one.is_default() && ["mqprio", "taprio"].contains(&one.kind.as_str())
 }
 
 fn set(index: u32, one: &QueueDiscipline, flags: u16) -> io::Result<()> {

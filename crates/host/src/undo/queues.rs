@@ -19,12 +19,7 @@ pub(super) fn restore(
     if now == before {
         return Ok(Undone::AlreadyGone);
     }
-    let is_set = now.first().is_some_and(|root| root.kind == kind && root.handle == handle);
-    // An earlier attempt may have ended before everything was restored.
-    let is_begun = now.first().is_some_and(|root| !root.is_default() && before.first() == Some(root));
-    // One with traffic classes is removed before another one takes its place, which the kernel may then have refused.
-    let is_removed = is_default(&now) && !is_default(before);
-    if !is_set && !is_begun && !is_removed {
+    if !is_of_this_run(&now, before, (kind, handle)) {
         return Ok(match (now.first(), before.first()) {
             (Some(now), Some(before)) if now.is_default() && before.is_default() => Undone::AlreadyGone,
             _ => Undone::LeftAlone(format!(
@@ -46,6 +41,16 @@ pub(super) fn restore(
         ))),
         false => Err(io::Error::other(format!("{interface} has {} with other options", root(&now)))),
     }
+}
+
+/// Whether an interface that has these queue disciplines `now` has them from this run, which set one of this kind with this handle.
+fn is_of_this_run(now: &[QueueDiscipline], before: &[QueueDiscipline], (kind, handle): (&str, u32)) -> bool {
+    let is_set = now.first().is_some_and(|root| root.kind == kind && root.handle == handle);
+    // An earlier attempt may have ended before everything was restored.
+    let is_begun = now.first().is_some_and(|root| !root.is_default() && before.first() == Some(root));
+    // One with traffic classes was removed before another one took its place, which the kernel may then have refused.
+    let is_removed = is_default(now) && before.first().is_some_and(queues::has_classes);
+    is_set || is_begun || is_removed
 }
 
 /// Whether an interface with these queue disciplines has the kernel's default one.
@@ -119,22 +124,18 @@ mod tests {
         });
     }
 
-    /// Test: what was removed to make room is put back, also if nothing came in its place.
     #[test]
-    fn what_was_removed_before_a_refusal_is_put_back() {
-        in_a_new_netns(|| {
-            if !add_dummy("tb-test") {
-                return eprintln!("skipped: no veth or no `ip` here");
-            }
-            let index = nix::net::if_::if_nametoindex("tb-test").unwrap();
-            queues::replace(index, &pfifo(9, 9 << 16)).unwrap();
-            let before = queues::read(index).unwrap();
-            queues::remove(index).unwrap();
-            assert_ne!(queues::read(index).unwrap(), before);
-            let undo = || restore(("tb-test", index), &before, ("taprio", SET)).unwrap();
-            assert!(matches!(undo(), Undone::Did(_)));
-            assert_eq!((queues::read(index).unwrap(), undo()), (before.clone(), Undone::AlreadyGone));
-        });
+    fn classes_that_were_removed_before_a_refusal_are_of_this_run() {
+        let root = |kind, handle| vec![QueueDiscipline { handle, ..QueueDiscipline::at_root(kind, Vec::new()) }];
+        let default = root("noqueue", 0);
+        let is = |now: &[QueueDiscipline], before: &[QueueDiscipline]| is_of_this_run(now, before, ("taprio", SET));
+        assert!(is(&root("taprio", SET), &default) && is(&root("pfifo", 9 << 16), &root("pfifo", 9 << 16)));
+        for kind in ["mqprio", "taprio"] {
+            assert!(is(&default, &root(kind, 9 << 16)) && is(&[], &root(kind, 9 << 16)), "{kind}");
+        }
+        // Others stay until their successor is there.
+        assert!(!is(&default, &root("pfifo", 9 << 16)) && !is(&default, &default));
+        assert!(!is(&root("taprio", 9 << 16), &default) && !is(&root("pfifo", 8 << 16), &root("mqprio", 9 << 16)));
     }
 
     #[test]
