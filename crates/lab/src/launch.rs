@@ -106,7 +106,7 @@ pub(crate) fn other_queue(found: LaunchQueueFact, (name, end): (&str, &str), lau
     let word = |deadline| if deadline { LaunchMode::Deadline.word() } else { LaunchMode::Strict.word() };
     let (has, help) = if found.clock != wanted.clock {
         let clock = format!(
-            "launch times of the clock {}, and those of the messages are of CLOCK_TAI ({})",
+            "launch times of the clock {}, and the messages have launch times of CLOCK_TAI ({})",
             found.clock, wanted.clock
         );
         (clock, "set the queue up with `clockid CLOCK_TAI`".to_owned())

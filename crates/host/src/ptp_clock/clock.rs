@@ -112,7 +112,7 @@ impl PtpClock {
     /// Opens the device /dev/ptpN with this number, as [`PtpClock::open`] does.
     ///
     /// # Errors
-    /// As those of [`PtpClock::open`].
+    /// See [`PtpClock::open`].
     pub fn numbered(number: u32) -> Result<PtpClock, PtpError> {
         PtpClock::open(Path::new(&format!("/dev/ptp{number}")))
     }
@@ -135,7 +135,7 @@ impl PtpClock {
     /// Time by which the clock is ahead of CLOCK_MONOTONIC, by way of CLOCK_REALTIME.
     ///
     /// # Errors
-    /// As those of [`PtpClock::read`].
+    /// See [`PtpClock::read`].
     pub fn ahead_of_monotonic(&self) -> Result<ClockOffset, PtpError> {
         let (reading, realtime) = (self.read()?, read_offset());
         let offset_ns = reading.middle_ns() + realtime.offset_ns;

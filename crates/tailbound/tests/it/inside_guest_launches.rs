@@ -2,7 +2,7 @@
 
 use crate::inside_guest::Guest;
 use crate::inside_guest_clocks::needed;
-use crate::inside_guest_queues::{file, print, section, shown};
+use crate::inside_guest_queues::{file, kill_and_clean_up, print, section, shown};
 use crate::support::guests::KERNEL;
 use serde_json::Value;
 use tailbound_model::{GatesFact, LaunchQueueFact, NO_TIME, StageRow, StreamFact};
@@ -188,13 +188,7 @@ fn what_an_interface_had_is_back_after_a_run_with_launch_times_and_after_a_kille
         run("late"),
         report("late"),
         print("unassisted", &queues),
-        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
-        "for N in $(seq 300); do tc -n a qdisc show dev two0 | grep -q 'delta 4000000' && break; sleep 0.1; done; sleep 1".into(),
-        "kill -9 $RUN; sleep 1".into(),
-        print("killed", &queues),
-        print("list", "tailbound lab list"),
-        print("cleanup", "tailbound lab cleanup"),
-        print("cleaned", &queues),
+        kill_and_clean_up("two0", "delta 4000000"),
         print("dry", "tailbound run replace.yaml --dry-run 2>&1 | grep two0"),
         print("end", "true"),
     ];

@@ -45,6 +45,22 @@ pub fn shown(interface: &str) -> String {
     format!("tc -n a qdisc show dev {interface} | sed 's/ refcnt [0-9]*//'")
 }
 
+/// Lines that run the study `long` until this word is in the queue disciplines of an interface in the namespace `a`, kill the run, and
+/// clean up. The sections `killed`, `list`, `cleanup` and `cleaned` show the queue disciplines and what Tailbound prints.
+pub fn kill_and_clean_up(interface: &str, word: &str) -> String {
+    let queues = shown(interface);
+    [
+        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".to_owned(),
+        format!("for N in $(seq 300); do tc -n a qdisc show dev {interface} | grep -q '{word}' && break; sleep 0.1; done; sleep 1"),
+        "kill -9 $RUN; sleep 1".to_owned(),
+        print("killed", &queues),
+        print("list", "tailbound lab list"),
+        print("cleanup", "tailbound lab cleanup"),
+        print("cleaned", &queues),
+    ]
+    .join("\n")
+}
+
 /// Test: a run lets a card open and close the gates, whose driver accepts the schedule and lets frames leave at any time. The
 /// queue disciplines of a user are replaced only on request, and are back after the run, and after a run was killed.
 #[test]
@@ -72,14 +88,7 @@ fn what_a_card_had_is_back_after_a_run_and_after_a_killed_run() {
         print("speed", "tailbound report speed --format json"),
         print("replaced", "tailbound report replaced --format json"),
         print("back", &queues),
-        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
-        "for N in $(seq 300); do tc -n a qdisc show dev eth0 | grep -q taprio && break; sleep 0.1; done; sleep 1"
-            .into(),
-        "kill -9 $RUN; sleep 1".into(),
-        print("killed", &queues),
-        print("list", "tailbound lab list"),
-        print("cleanup", "tailbound lab cleanup"),
-        print("cleaned", &queues),
+        kill_and_clean_up("eth0", "taprio"),
     ];
     lines.extend([
         "tc -n a qdisc replace dev eth0 root handle 20: htb; tc -n a class add dev eth0 parent 20: classid 20:1 htb rate 1mbit".into(),
@@ -349,13 +358,7 @@ fn what_an_interface_had_is_back_after_a_run_with_shaping_and_after_a_killed_run
         "tailbound run replace.yaml --out replaced -q >said 2>&1".into(),
         print("replaced", "tailbound report replaced --format json"),
         print("back", &queues),
-        "tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!".into(),
-        "for N in $(seq 300); do tc -n a qdisc show dev two0 | grep -q cbs && break; sleep 0.1; done; sleep 1".into(),
-        "kill -9 $RUN; sleep 1".into(),
-        print("killed", &queues),
-        print("list", "tailbound lab list"),
-        print("cleanup", "tailbound lab cleanup"),
-        print("cleaned", &queues),
+        kill_and_clean_up("two0", "cbs"),
         print("dry", "tailbound run replace.yaml --dry-run 2>&1 | grep mqprio"),
         print("end", "true"),
     ];
