@@ -55,7 +55,9 @@ mod worst;
 pub use analyse::analyse;
 pub use budget::judge_budget;
 pub use clocks::has_one_clock;
-pub use compare::{CompareError, CompareOptions, compare_levels, compare_records};
+pub use compare::{
+    CompareError, CompareOptions, NoFigure, TrialFigures, compare_levels, compare_records, figures_of_trial,
+};
 pub use flow::of_trial as flow_of_trial;
 pub use lead_time::{LeadAdvice, NoLead, lead_times};
 pub use recovered_gates::{RecoveredGate, RecoveredGates, recover_gates};

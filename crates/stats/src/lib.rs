@@ -41,6 +41,7 @@
 //! * [`Exceedance`], [`Effective`]: dependence between slots, and the equivalent number of independent slots;
 //!   [`Distribution::widened`]: the interval that follows.
 //! * [`compare`]: whether two sides differ, where one trial is one observation.
+//! * [`sequential`]: whether a change helps, decided while pairs of trials arrive.
 //! * [`share_interval`], [`share_difference`]: intervals for the share of events, and for the difference of two shares.
 //! * [`Peaks`], [`tail_estimate`]: how late the latest message in a given number is, beyond what was measured.
 //! * [`TwoClocks`]: bounds between two clocks, so that one direction of a round trip has a minimum and a maximum.
@@ -69,6 +70,7 @@ mod quantile;
 mod ramps;
 mod rank_picker;
 mod reference;
+pub mod sequential;
 mod split_mix;
 mod steady_parts;
 mod tail;

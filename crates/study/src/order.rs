@@ -18,6 +18,11 @@ fn lab(spec: &TrialSpec) -> Lab<'_> {
     ((&spec.path, spec.vlan.as_ref()), &spec.ping.place, &spec.pong.place, ends, spec.discovery, &spec.host)
 }
 
+/// True if trials of both kinds can run one after another in the same lab with the same host settings.
+pub(crate) fn needs_same_lab(a: &TrialSpec, b: &TrialSpec) -> bool {
+    lab(a) == lab(b)
+}
+
 /// Makes the ordered list of trials of all conditions that can be run.
 pub(crate) fn trials(conditions: &[Condition], seed: u64, repeat: usize) -> Vec<Trial> {
     let mut labs: Vec<(Lab<'_>, Vec<usize>)> = Vec::new();

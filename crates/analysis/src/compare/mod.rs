@@ -6,12 +6,14 @@
 
 mod changed;
 mod definitions;
+mod figures;
 mod options;
 mod pairs;
 mod statistics;
 mod table;
 mod trials;
 
+pub use figures::{NoFigure, TrialFigures, figures_of_trial};
 pub use options::{CompareError, CompareOptions};
 pub(crate) use pairs::{apart, belongs_to};
 pub use pairs::{compare_levels, compare_records};

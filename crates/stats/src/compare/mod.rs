@@ -21,4 +21,7 @@ mod welch;
 pub use blocks::{Chunks, Statistic, within_runs};
 pub use cell::{Cell, EXACT_TRIALS, WELCH_TRIALS};
 pub use judge::{Group, Judged, Verdict, judge};
+#[cfg(test)]
+pub(crate) use random::Random;
 pub use welch::mean_interval;
+pub(crate) use welch::{deviate, student};

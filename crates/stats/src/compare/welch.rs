@@ -53,13 +53,13 @@ impl Welch {
 /// The standard normal deviate that corresponds to a Student t: D. L. Wallace, Bounds on Normal Approximations to
 /// Student's and the Chi-Square Distributions, Annals of Mathematical Statistics 30 (1959). The error is below 0.02 for
 /// the tails used here. The critical value is computed on the same scale, so the remaining error cancels.
-fn deviate(t: f64, freedom: f64) -> f64 {
+pub(crate) fn deviate(t: f64, freedom: f64) -> f64 {
     let z = (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0) * (freedom * (t * t / freedom).ln_1p()).sqrt();
     z.copysign(t)
 }
 
 /// The Student t that corresponds to a standard normal deviate: the inverse of [`deviate`].
-fn student(z: f64, freedom: f64) -> f64 {
+pub(crate) fn student(z: f64, freedom: f64) -> f64 {
     let scaled = z * (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0);
     (freedom * (scaled * scaled / freedom).exp_m1()).sqrt()
 }

@@ -1,0 +1,125 @@
+//! The pairs of a run on disk, so that an interrupted run goes on where it was.
+//!
+//! The loop depends only on the seed and the measured pairs. To resume, it runs again from its begin, and [`Logged`] answers
+//! from the file until the file ends.
+
+use crate::bench::{Arms, Bench, PairError, Stage};
+use crate::candidate::Candidate;
+use crate::pair::Pair;
+use crate::receipt::CauseLine;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// One answer of the bench.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Line {
+    stage: Stage,
+    first: usize,
+    /// Settings of the side with the change, to notice that the file belongs to another run.
+    with: Vec<String>,
+    /// Absent if the settings were not possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pairs: Option<Vec<Pair>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    not_possible: Option<String>,
+    /// Time that the loop had taken after this answer, ms.
+    elapsed_ms: u64,
+}
+
+/// Why the file of the pairs cannot be used.
+#[derive(Debug)]
+pub enum LogError<E> {
+    /// The file cannot be read or written.
+    File(PathBuf, io::Error),
+    /// The file does not fit the run: the number of the line.
+    OtherRun(PathBuf, usize),
+    /// The bench failed.
+    Bench(E),
+}
+
+/// A bench that writes each answer to a file, and first gives the answers that the file has.
+pub struct Logged<B> {
+    bench: B,
+    path: PathBuf,
+    file: File,
+    known: VecDeque<Line>,
+    read: usize,
+    before: Duration,
+}
+
+impl<B: Bench> Logged<B> {
+    /// Opens the file, which may not exist yet. A last line that was cut off while it was written is removed.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or a line before the last is damaged.
+    pub fn open(bench: B, path: &Path) -> Result<Logged<B>, LogError<B::Error>> {
+        let failed = |e: io::Error| LogError::File(path.to_owned(), e);
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(failed(e)),
+        };
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        let mut known = VecDeque::new();
+        for (number, line) in whole.lines().enumerate() {
+            known.push_back(serde_json::from_str(line).map_err(|_| LogError::OtherRun(path.to_owned(), number + 1))?);
+        }
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+        file.set_len(whole.len() as u64).map_err(failed)?;
+        Ok(Logged { bench, path: path.to_owned(), file, known, read: 0, before: Duration::ZERO })
+    }
+
+    fn write(&mut self, line: &Line) -> Result<(), LogError<B::Error>> {
+        let text = serde_json::to_string(line).map_err(io::Error::from).map(|text| text + "\n");
+        text.and_then(|text| self.file.write_all(text.as_bytes()))
+            .and_then(|()| self.file.sync_data())
+            .map_err(|e| LogError::File(self.path.clone(), e))
+    }
+}
+
+impl<B: Bench> Bench for Logged<B> {
+    type Error = LogError<B::Error>;
+
+    fn pairs(
+        &mut self,
+        stage: &Stage,
+        first: usize,
+        arms: &Arms,
+        with_first: &[bool],
+    ) -> Result<Vec<Pair>, PairError<Self::Error>> {
+        if let Some(line) = self.known.pop_front() {
+            self.read += 1;
+            self.before = Duration::from_millis(line.elapsed_ms);
+            if line.stage != *stage || line.first != first || line.with != arms.with {
+                return Err(PairError::Failed(LogError::OtherRun(self.path.clone(), self.read)));
+            }
+            return line.pairs.ok_or(PairError::NotPossible(line.not_possible.unwrap_or_default()));
+        }
+        let answer = match self.bench.pairs(stage, first, arms, with_first) {
+            Err(PairError::Failed(e)) => return Err(PairError::Failed(LogError::Bench(e))),
+            Err(PairError::NotPossible(reason)) => Err(reason),
+            Ok(pairs) => Ok(pairs),
+        };
+        let elapsed_ms = self.elapsed().as_millis() as u64;
+        let (stage, with) = (stage.clone(), arms.with.clone());
+        let (pairs, not_possible) = (answer.clone().ok(), answer.clone().err());
+        self.write(&Line { stage, first, with, pairs, not_possible, elapsed_ms }).map_err(PairError::Failed)?;
+        answer.map_err(PairError::NotPossible)
+    }
+
+    fn candidates(&mut self) -> Result<Vec<Candidate>, Self::Error> {
+        self.bench.candidates().map_err(LogError::Bench)
+    }
+
+    fn causes(&mut self, stage: &Stage) -> Result<Vec<CauseLine>, Self::Error> {
+        self.bench.causes(stage).map_err(LogError::Bench)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.before + self.bench.elapsed()
+    }
+}

@@ -1,0 +1,90 @@
+//! Figures of a pair of trials, and the guards that a change must not break.
+
+use serde::{Deserialize, Serialize};
+use tailbound_stats::sequential::ratio;
+use tailbound_stats::share_difference;
+
+/// Largest ratio of the medians that a kept change may have: the lower end of its interval must not be above it.
+const MEDIAN_MOST: f64 = 1.05;
+
+/// Figures of one trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// The declared figure, ns. If it falls among the messages without an answer, it is the timeout, which is a lower bound.
+    pub figure_ns: f64,
+    /// Median of the same metric, ns.
+    pub median_ns: f64,
+    /// Number of scheduled messages.
+    pub slots: u64,
+    /// Number of messages that were lost, not sent, or answered after the timeout.
+    pub missed: u64,
+}
+
+/// Figures of a trial without a change and of a trial with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Figures of the trial without the change.
+    pub without: Figures,
+    /// Figures of the trial with the change.
+    pub with: Figures,
+}
+
+impl Pair {
+    /// Natural logarithm of the figure with the change divided by the figure without it.
+    pub fn log_ratio(&self) -> f64 {
+        log_ratio(self.with.figure_ns, self.without.figure_ns)
+    }
+}
+
+/// A time is at least 1 ns here, so that a scripted driver without delay has a logarithm.
+fn log_ratio(with_ns: f64, without_ns: f64) -> f64 {
+    (with_ns.max(1.0) / without_ns.max(1.0)).ln()
+}
+
+/// Geometric mean of a figure over trials, ns.
+pub(crate) fn geometric_mean(values_ns: impl Iterator<Item = f64>) -> f64 {
+    let logs: Vec<f64> = values_ns.map(|ns| ns.max(1.0).ln()).collect();
+    (logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp()
+}
+
+/// A figure that a change made worse, although it made the declared figure better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guard {
+    /// The median is larger with the change.
+    Median,
+    /// More messages are lost, not sent, or answered after the timeout with the change.
+    Missed,
+}
+
+/// The first guard that a change breaks: the 95 % interval of the ratio of the medians lies above 1.05, or the interval of the
+/// difference of the shares of missed messages lies above 0.
+pub fn guard(pairs: &[Pair]) -> Option<Guard> {
+    let medians: Vec<f64> = pairs.iter().map(|p| log_ratio(p.with.median_ns, p.without.median_ns)).collect();
+    if ratio(&medians).is_some_and(|r| r.low > MEDIAN_MOST) {
+        return Some(Guard::Median);
+    }
+    let sum = |of: fn(&Pair) -> Figures| {
+        pairs.iter().map(of).fold((0, 0), |(missed, slots), f| (missed + f.missed, slots + f.slots))
+    };
+    (share_difference(sum(|p| p.without), sum(|p| p.with)).0 > 0.0).then_some(Guard::Missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(medians_ns: (f64, f64), missed: (u64, u64)) -> Pair {
+        let figures = |median_ns, missed| Figures { figure_ns: 1e6, median_ns, slots: 1000, missed };
+        Pair { without: figures(medians_ns.0, missed.0), with: figures(medians_ns.1, missed.1) }
+    }
+
+    #[test]
+    fn guards_find_a_larger_median_and_more_missed_messages() {
+        let few = |medians, missed| (0..6).map(|_| pair(medians, missed)).collect::<Vec<_>>();
+        assert_eq!(guard(&few((100.0, 103.0), (0, 0))), None);
+        assert_eq!(guard(&few((100.0, 120.0), (0, 0))), Some(Guard::Median));
+        assert_eq!(guard(&few((100.0, 90.0), (0, 20))), Some(Guard::Missed));
+        assert_eq!(guard(&few((100.0, 90.0), (20, 0))), None);
+    }
+}

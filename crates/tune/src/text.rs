@@ -1,0 +1,172 @@
+//! The receipt as text for a terminal or a file.
+
+use crate::pair::Guard;
+use crate::receipt::{CauseLine, Gain, Outcome, Receipt, RuleName, Tried, Verdict};
+use std::fmt::Write;
+use tailbound_model::Nanos;
+
+/// Number of causes that the text names.
+const CAUSES: usize = 3;
+
+/// The receipt as text: the gain first, then what was tried and why it was kept or reverted.
+pub fn render(receipt: &Receipt) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", headline(receipt));
+    let _ = writeln!(text);
+    causes(&mut text, "Causes before", &receipt.causes_before);
+    if receipt.gain.is_some() {
+        causes(&mut text, "Causes after", &receipt.causes_after);
+    }
+    if !receipt.tried.is_empty() {
+        let _ = writeln!(text, "Tried, in this order:");
+    }
+    for tried in &receipt.tried {
+        let _ = writeln!(text, "  {:<12} {}", word(&tried.outcome), tried.candidate.text);
+        let _ = writeln!(text, "  {:<12} {}", "", evidence(tried));
+        if !tried.candidate.settings.is_empty() {
+            let _ = writeln!(text, "  {:<12} --set '{}'", "", tried.candidate.settings.join("' --set '"));
+        }
+    }
+    let rule = match receipt.rule {
+        RuleName::Looks => "paired t test after 4, 6, 9 and 12 pairs",
+        RuleName::LongLooks => "paired t test after 6, 9, 12, 16 and 20 pairs",
+        RuleName::Symmetry => "symmetry e-process after each pair, up to 20 pairs",
+    };
+    let _ = writeln!(
+        text,
+        "\nRule: {rule}; error rate {} % for all candidates together. A gain of 20 % needs about {:.0} pairs here.",
+        percent(receipt.alpha),
+        receipt.baseline.needed_pairs.ceil().max(2.0),
+    );
+    text
+}
+
+fn headline(receipt: &Receipt) -> String {
+    let figure = &receipt.figure;
+    let now = time(receipt.baseline.figure_ns);
+    match &receipt.gain {
+        Some(gain) if gain.confirmed => {
+            let predicted = predicted(receipt).map(|ns| format!("; predicted: {}", time(ns))).unwrap_or_default();
+            format!(
+                "{figure} is {} instead of {} ({}){predicted}.",
+                time(gain.with_ns),
+                time(gain.without_ns),
+                interval(gain)
+            )
+        }
+        Some(gain) if gain.broke_guard.is_some() => format!(
+            "The gain is not confirmed: {figure} is {} instead of {} ({}), but {}.",
+            time(gain.with_ns),
+            time(gain.without_ns),
+            interval(gain),
+            gain.broke_guard.map_or("", guard_words),
+        ),
+        Some(gain) => format!(
+            "The gain is not confirmed on fresh trials: {figure} is {} instead of {} ({}).",
+            time(gain.with_ns),
+            time(gain.without_ns),
+            interval(gain),
+        ),
+        None if receipt.tried.is_empty() => {
+            format!("Nothing was tried: no cause was seen or counted for which a rule exists. {figure} is {now}.")
+        }
+        None => format!("Nothing that was tried makes {figure} smaller; it is {now}."),
+    }
+}
+
+/// The smallest prediction among the kept changes, ns.
+pub(crate) fn predicted(receipt: &Receipt) -> Option<f64> {
+    let kept = receipt.tried.iter().filter(|t| t.outcome == Outcome::Kept);
+    kept.filter_map(|t| t.candidate.predicted).map(|p| p.then_ns).reduce(f64::min)
+}
+
+fn causes(text: &mut String, title: &str, causes: &[CauseLine]) {
+    if causes.is_empty() {
+        let _ = writeln!(text, "{title}: none was seen.");
+        return;
+    }
+    let _ = writeln!(text, "{title}:");
+    for cause in causes.iter().take(CAUSES) {
+        let _ = writeln!(text, "  {:>3.0} %  {}", 100.0 * cause.share, cause.text);
+    }
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Kept => "kept",
+        Outcome::Reverted | Outcome::BrokeGuard(_) => "reverted",
+        Outcome::NotNeeded => "not needed",
+        Outcome::NotPossible(_) => "not possible",
+        Outcome::NoTimeLeft => "not tried",
+    }
+}
+
+fn evidence(tried: &Tried) -> String {
+    let measured = match tried.ratio {
+        Some([value, low, high]) => {
+            format!(
+                "{} of the figure without it (95 %: {} to {}), {} pairs",
+                share(value),
+                share(low),
+                share(high),
+                tried.pairs
+            )
+        }
+        None => String::new(),
+    };
+    match (&tried.outcome, tried.verdict) {
+        (Outcome::NotPossible(reason), _) => reason.clone(),
+        (Outcome::NoTimeLeft, _) => "the time of --budget does not suffice".to_owned(),
+        (Outcome::BrokeGuard(guard), _) => format!("{measured}: better, but {}", guard_words(*guard)),
+        (Outcome::NotNeeded, _) => format!("{measured}: better, but the other kept changes bring the same without it"),
+        (_, Some(verdict)) => format!("{measured}: {}", verdict_words(verdict)),
+        (_, None) => measured,
+    }
+}
+
+fn guard_words(guard: Guard) -> &'static str {
+    match guard {
+        Guard::Median => "the median is larger",
+        Guard::Missed => "more messages are lost or late beyond the timeout",
+    }
+}
+
+fn verdict_words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::NoWorse => "no gain found, and no more than 5 % worse",
+        Verdict::Futile => "a gain of 10 % is excluded",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+fn interval(gain: &Gain) -> String {
+    let [value, low, high] = gain.ratio;
+    format!("{}, 95 %: {} to {}, {} fresh pairs", share(value), share(low), share(high), gain.pairs)
+}
+
+/// A ratio as a percentage with three significant digits.
+fn share(ratio: f64) -> String {
+    format!("{} %", percent(ratio))
+}
+
+fn percent(ratio: f64) -> String {
+    let percent = 100.0 * ratio;
+    let digits = if percent >= 100.0 {
+        0
+    } else if percent >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{percent:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A time with three significant digits.
+fn time(ns: f64) -> String {
+    let digits = ns.max(1.0).log10().floor() as i32 - 2;
+    let step = 10_f64.powi(digits.max(0));
+    Nanos(((ns / step).round() * step) as i64).to_string()
+}
