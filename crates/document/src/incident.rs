@@ -128,6 +128,30 @@ pub struct CauseShare {
     pub incidents: u64,
     /// True if the cause says why the time passed, and not only where.
     pub explains: bool,
+    /// Part of `ns` that events of the kernel showed or that a counter counted (evidence `seen` or `counted`), ns. Only this
+    /// part supports advice.
+    #[serde(default)]
+    pub proven_ns: i64,
+    /// Threads that were delayed, with their CPUs, as far as the evidence is `seen` or `counted`: at most four, the one with
+    /// the largest time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delayed: Vec<DelayedThread>,
+}
+
+/// A thread of an end that a cause delayed, on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DelayedThread {
+    /// Name of the delayed thread; absent if the message was at no thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Role of the delayed thread, e.g. `receive`; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Number of the CPU on which the thread ran or for which it waited; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// Time of the thread on this CPU that the cause accounts for, ns.
+    pub ns: i64,
 }
 
 /// The tail of a condition as it would be without one of its causes. It is an estimate: the time that the ledgers ascribe
@@ -237,6 +261,9 @@ pub struct LossReport {
     /// Reason why the messages were lost, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Kind of the reason; absent if no reason is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<LossKind>,
     /// Kind of the evidence for the reason, or for the place if no reason is known.
     pub evidence: Evidence,
 }
@@ -253,4 +280,28 @@ pub enum LossPlace {
     AtThePong,
     /// Place of the loss: the pong sent the answer, which never arrived at the ping.
     OnTheWayBack,
+}
+
+/// Kinds of reasons why messages were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LossKind {
+    /// Kind of loss: a receive buffer of a socket was full.
+    SocketBuffer,
+    /// Kind of loss: the backlog of a CPU for received packets was full.
+    Backlog,
+    /// Kind of loss: an interface dropped packets that it had received.
+    InterfaceReceive,
+    /// Kind of loss: an interface dropped packets that it should have sent.
+    InterfaceSend,
+    /// Kind of loss: fragments of a datagram did not arrive in time, or had no memory.
+    Fragments,
+    /// Kind of loss: the kernel dropped the packet at a device, for example in a full queue discipline.
+    Device,
+    /// Kind of loss: the launch time of the message had passed or was outside of the window of its gate.
+    Launch,
+    /// Kind of loss: a gate for received packets (policing) dropped the packet.
+    Policed,
+    /// Kind of loss: the kernel dropped the packet for another reason.
+    Other,
 }

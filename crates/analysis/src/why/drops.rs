@@ -2,6 +2,7 @@
 //! datagrams at an end, from the counters that its agent read.
 
 use std::collections::BTreeMap;
+use tailbound_document::LossKind;
 use tailbound_gates::LaunchGate;
 use tailbound_model::{
     Counter, CounterMove, CounterSeries, LaunchRefusal, PacketHop, Packets, StreamFact, Switches, TrialSpec,
@@ -183,6 +184,22 @@ fn dropped(drop: &PacketHop, packets: &Packets) -> Reason {
     let device = drop.device.and_then(|index| packets.devices.get(usize::from(index)));
     let device = device.filter(|_| !at_socket(&why)).map(|device| device.name.clone()).unwrap_or_default();
     Reason::Dropped { device, why }
+}
+
+/// The kind of the reason of a loss.
+pub(crate) fn kind(reason: &Reason) -> LossKind {
+    match reason {
+        Reason::Dropped { why, .. } if why == "SOCKET_RCVBUFF" => LossKind::SocketBuffer,
+        Reason::Dropped { device, .. } if device.is_empty() => LossKind::Other,
+        Reason::Dropped { .. } => LossKind::Device,
+        Reason::Launch(_) | Reason::OutsideWindow => LossKind::Launch,
+        Reason::Policed(_) => LossKind::Policed,
+        Reason::Counted(Counter::ReassemblyFailures, _) => LossKind::Fragments,
+        Reason::Counted(Counter::InterfaceReceiveDrops, _) => LossKind::InterfaceReceive,
+        Reason::Counted(Counter::InterfaceSendDrops, _) => LossKind::InterfaceSend,
+        Reason::Counted(Counter::BacklogDrops, _) => LossKind::Backlog,
+        Reason::Counted(..) => LossKind::SocketBuffer,
+    }
 }
 
 /// The reason of a loss in words. `end`: the end to which the message was sent.

@@ -64,7 +64,7 @@ use crate::why::threads::Threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{
-    HeldReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport,
+    DelayedThread, HeldReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report, ThreadReport, WaterfallReport,
 };
 use tailbound_model::{Attribution, ReceiveMode, SwitchScope, Switches, TrialSpec};
 use tailbound_record::{MOST_INCIDENTS, Manifest, Record, TrialIncidents};
@@ -108,6 +108,8 @@ struct Explained {
     /// Rows of the first and of the last message of the incident.
     rows: (u64, u64),
     entries: Vec<Entry>,
+    /// For each entry: the thread that was delayed.
+    delayed: Vec<DelayedThread>,
 }
 
 /// Finds the incidents of trials with answers, and reads everything that describes them.
@@ -373,7 +375,9 @@ fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Ve
         let mut report = described(facts, incident, ledger.as_ref(), &sight);
         report.waterfall = with_course.then(|| sight.course(incident, &facts.pong)).flatten();
         report.text = words::text(&report, t0_ns);
-        Explained { report, rows: incident.rows, entries: ledger.map_or(Vec::new(), |l| l.entries) }
+        let entries = ledger.map_or(Vec::new(), |l| l.entries);
+        let delayed = entries.iter().map(|entry| delayed(entry, &threads)).collect();
+        Explained { report, rows: incident.rows, entries, delayed }
     };
     let ledgers = ledgers(tables, facts, &sight, &spans);
     found.found.worst.iter().zip(ledgers).map(one).collect()
@@ -457,6 +461,17 @@ fn entry(entry: &Entry, threads: &Threads) -> LedgerEntry {
         ns_low: entry.low_ns,
         ns_high: entry.high_ns,
         evidence: entry.evidence,
+    }
+}
+
+/// The thread that an entry of a ledger delayed.
+fn delayed(entry: &Entry, threads: &Threads) -> DelayedThread {
+    let tid = entry.key.thread;
+    DelayedThread {
+        thread: tid.and_then(|tid| threads.name(tid)),
+        role: tid.and_then(|tid| threads.role(tid)),
+        cpu: entry.key.cpu.map(kernel_cpu),
+        ns: entry.low_ns,
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::why::drops::Reason;
 use crate::why::share::Key;
 use crate::why::{Explained, TrialFacts, drops};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tailbound_document::*;
 use tailbound_model::MissWindow;
 use tailbound_record::TrialIncidents;
@@ -82,27 +82,61 @@ fn misses(trials: &[&TrialFacts], MissWindow { m, k }: MissWindow) -> Option<Mis
     })
 }
 
+/// Number of delayed threads that the sum of a cause names.
+const DELAYED_NAMED: usize = 4;
+
+/// What is added up for one cause.
+#[derive(Default)]
+struct OfCause {
+    ns: i64,
+    proven_ns: i64,
+    incidents: u64,
+    /// Time of each delayed thread on each CPU, by name, role and CPU, as far as it was seen or counted.
+    delayed: BTreeMap<(Option<String>, Option<String>, Option<u32>), i64>,
+}
+
+impl OfCause {
+    /// The delayed threads, the one with the largest time first.
+    fn delayed(self) -> Vec<DelayedThread> {
+        let of = |((thread, role, cpu), ns)| DelayedThread { thread, role, cpu, ns };
+        let mut all: Vec<DelayedThread> = self.delayed.into_iter().map(of).collect();
+        all.retain(|one| one.thread.is_some() || one.cpu.is_some());
+        all.sort_by_key(|one| std::cmp::Reverse(one.ns));
+        all.truncate(DELAYED_NAMED);
+        all
+    }
+}
+
 /// Sums by cause, end and program.
 fn causes(incidents: &[Explained], covered_ns: i64) -> Vec<CauseShare> {
-    let mut sums: BTreeMap<Sum, (i64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<Sum, OfCause> = BTreeMap::new();
     for incident in incidents {
-        let mut of_incident: BTreeMap<Sum, i64> = BTreeMap::new();
-        for entry in incident.entries.iter().filter(|e| e.low_ns > 0) {
-            *of_incident.entry(Sum::of(&entry.key)).or_default() += entry.low_ns;
+        let mut of_incident: BTreeSet<Sum> = BTreeSet::new();
+        for (entry, delayed) in incident.entries.iter().zip(&incident.delayed).filter(|(e, _)| e.low_ns > 0) {
+            let key = Sum::of(&entry.key);
+            let sum = sums.entry(key.clone()).or_default();
+            sum.ns += entry.low_ns;
+            if matches!(entry.evidence, Evidence::Seen | Evidence::Counted) {
+                sum.proven_ns += entry.low_ns;
+                let thread = (delayed.thread.clone(), delayed.role.clone(), delayed.cpu);
+                *sum.delayed.entry(thread).or_default() += entry.low_ns;
+            }
+            of_incident.insert(key);
         }
-        for (key, ns) in of_incident {
-            let sum = sums.entry(key).or_default();
-            *sum = (sum.0 + ns, sum.1 + 1);
+        for key in of_incident {
+            sums.entry(key).or_default().incidents += 1;
         }
     }
-    let share = |(Sum { cause, end, by }, (ns, incidents)): (Sum, (i64, u64))| CauseShare {
+    let share = |(Sum { cause, end, by }, sum): (Sum, OfCause)| CauseShare {
         cause,
         end: Some(end.to_owned()),
         by,
-        ns,
-        share: ns as f64 / covered_ns.max(1) as f64,
-        incidents,
+        ns: sum.ns,
+        share: sum.ns as f64 / covered_ns.max(1) as f64,
+        incidents: sum.incidents,
         explains: cause.explains(),
+        proven_ns: sum.proven_ns,
+        delayed: sum.delayed(),
     };
     let mut causes: Vec<CauseShare> = sums.into_iter().map(share).collect();
     causes.sort_by_key(|c| std::cmp::Reverse(c.ns));
@@ -118,6 +152,7 @@ fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
             place,
             count,
             reason: reason.as_ref().map(|reason| drops::words(reason, end)),
+            kind: reason.as_ref().map(drops::kind),
             evidence: match reason {
                 Some(Reason::Counted(..)) => Evidence::Counted,
                 // The gate counts all packets, also of other senders, over the whole trial.

@@ -175,6 +175,11 @@ impl<'a> Threads<'a> {
         own.or_else(|| self.others.get(&tid).map(|task| task.name.clone()))
     }
 
+    /// Role of a thread of an end, e.g. `receive`.
+    pub fn role(&self, tid: i32) -> Option<String> {
+        self.ends.get(&tid).map(|(_, thread, _)| thread.role.clone()).filter(|role| !role.is_empty())
+    }
+
     /// Whether a thread has a real-time policy with a priority, `fifo` or `rr`; false if its policy is not known.
     pub fn is_real_time(&self, tid: i32) -> bool {
         (1..DEADLINE_RANK).contains(&self.rank(tid))
