@@ -49,6 +49,16 @@ impl Stat {
     }
 }
 
+/// The names among `names` that a running process has as its name (/proc/PID/comm).
+pub fn running(names: &[&'static str]) -> Vec<&'static str> {
+    let processes: Vec<String> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("comm")).ok())
+        .collect();
+    names.iter().copied().filter(|name| processes.iter().any(|comm| comm.trim_end() == *name)).collect()
+}
+
 /// True if a process of the network namespace of this process listens at this TCP port, of any address. False if the process does not
 /// exist.
 pub fn has_tcp_listener(pid: i32, port: u16) -> bool {

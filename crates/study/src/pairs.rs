@@ -56,11 +56,12 @@ fn only_condition(plan: &Plan) -> Result<&Condition, usize> {
 mod tests {
     use super::pairs;
     use crate::load_str;
+    use std::path::Path;
     use tailbound_model::Plan;
 
     fn plan(more: &str) -> Plan {
         let text = format!("study: one\nmeasure: ping-pong\ndriver: udp\nplace: netns\n{more}");
-        load_str("one", &text, &[], &[0, 1]).expect("a valid study")
+        load_str("one", &text, Path::new(""), &[]).expect("a valid study")
     }
 
     fn order(plan: &Plan) -> Vec<(usize, usize)> {

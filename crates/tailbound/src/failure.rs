@@ -52,8 +52,7 @@ impl Failure {
         Failure { exit, problem: problem.into() }
     }
 
-    /// Text that says what failed, without the remedy. Only the commands of pods log it.
-    #[cfg(feature = "pods")]
+    /// Text that says what failed, without the remedy.
     pub fn what(&self) -> &str {
         &self.problem.what
     }

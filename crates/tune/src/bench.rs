@@ -2,7 +2,7 @@
 
 use crate::candidate::Candidate;
 use crate::pair::Pair;
-use crate::receipt::CauseLine;
+use crate::receipt::{CauseLine, Tried};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -79,6 +79,9 @@ pub trait Bench {
     /// # Errors
     /// The record cannot be read.
     fn causes(&mut self, stage: &Stage) -> Result<Vec<CauseLine>, Self::Error>;
+
+    /// Is called with the result of each candidate.
+    fn tried(&mut self, _tried: &Tried) {}
 
     /// Time that the loop has taken, over all interruptions.
     fn elapsed(&self) -> Duration;

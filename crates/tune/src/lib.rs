@@ -28,7 +28,7 @@ pub use log::{LogError, Logged};
 pub use pair::{Figures, Guard, Pair, guard};
 pub use receipt::{Baseline, CauseLine, Gain, Outcome, Receipt, RuleName, Tried, Verdict};
 pub use search::{Options, TuneError, confirm, tune};
-pub use text::render;
+pub use text::{render, render_replay, result_line};
 
 #[cfg(test)]
 mod simulation;

@@ -6,7 +6,7 @@
 use crate::bench::{Arms, Bench, PairError, Stage};
 use crate::candidate::Candidate;
 use crate::pair::Pair;
-use crate::receipt::CauseLine;
+use crate::receipt::{CauseLine, Tried};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -117,6 +117,10 @@ impl<B: Bench> Bench for Logged<B> {
 
     fn causes(&mut self, stage: &Stage) -> Result<Vec<CauseLine>, Self::Error> {
         self.bench.causes(stage).map_err(LogError::Bench)
+    }
+
+    fn tried(&mut self, tried: &Tried) {
+        self.bench.tried(tried);
     }
 
     fn elapsed(&self) -> Duration {

@@ -85,7 +85,7 @@ pub struct Tried {
 }
 
 /// The pairs without a change.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// Number of pairs.
     pub pairs: usize,
@@ -160,6 +160,31 @@ pub struct Receipt {
     pub gain: Option<Gain>,
     /// Time that the loop took, s.
     pub seconds: u64,
+}
+
+impl Default for Receipt {
+    /// A receipt in which nothing was measured.
+    fn default() -> Receipt {
+        Receipt {
+            format: Receipt::FORMAT,
+            study: String::new(),
+            name: String::new(),
+            settings: Vec::new(),
+            figure: "p99".to_owned(),
+            metric: "from_intended".to_owned(),
+            rule: RuleName::Looks,
+            alpha: 0.05,
+            seed: 1,
+            circumstances: BTreeMap::new(),
+            baseline: Baseline::default(),
+            causes_before: Vec::new(),
+            causes_after: Vec::new(),
+            tried: Vec::new(),
+            kept: Vec::new(),
+            gain: None,
+            seconds: 0,
+        }
+    }
 }
 
 impl Receipt {

@@ -172,6 +172,7 @@ impl<B: Bench> Search<'_, B> {
             if tried.outcome == Outcome::Kept {
                 kept.push(position);
             }
+            self.bench.tried(&tried);
             self.receipt.tried.push(tried);
         }
         Ok(kept)

@@ -110,25 +110,7 @@ fn candidate(key: &str) -> Candidate {
 }
 
 fn blank() -> Receipt {
-    Receipt {
-        format: Receipt::FORMAT,
-        study: "study: one\n".into(),
-        name: "one".into(),
-        settings: Vec::new(),
-        figure: "p99".into(),
-        metric: "from_intended".into(),
-        rule: RuleName::Looks,
-        alpha: 0.05,
-        seed: 1,
-        circumstances: BTreeMap::new(),
-        baseline: Baseline { pairs: 0, figure_ns: 0.0, needed_pairs: 0.0 },
-        causes_before: Vec::new(),
-        causes_after: Vec::new(),
-        tried: Vec::new(),
-        kept: Vec::new(),
-        gain: None,
-        seconds: 0,
-    }
+    Receipt { study: "study: one\n".into(), name: "one".into(), ..Receipt::default() }
 }
 
 fn options(rule: RuleName, seed: u64) -> Options {

@@ -41,6 +41,26 @@ pub fn render(receipt: &Receipt) -> String {
     text
 }
 
+/// The result of one candidate in a line.
+pub fn result_line(tried: &Tried) -> String {
+    format!("{}: {}", word(&tried.outcome), evidence(tried))
+}
+
+/// The gain of a receipt that was measured again, beside its first gain.
+pub fn render_replay(receipt: &Receipt, gain: &Gain) -> String {
+    let first =
+        receipt.gain.as_ref().map(|first| format!("\nFirst measured: {}.", interval(first))).unwrap_or_default();
+    let confirmed = if gain.confirmed { "The gain is confirmed" } else { "The gain is not confirmed" };
+    let guard = gain.broke_guard.map(|guard| format!(", and {}", guard_words(guard))).unwrap_or_default();
+    format!(
+        "{confirmed}: {} is {} instead of {} ({}){guard}.{first}",
+        receipt.figure,
+        time(gain.with_ns),
+        time(gain.without_ns),
+        interval(gain),
+    )
+}
+
 fn headline(receipt: &Receipt) -> String {
     let figure = &receipt.figure;
     let now = time(receipt.baseline.figure_ns);

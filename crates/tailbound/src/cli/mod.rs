@@ -9,6 +9,7 @@ mod measure;
 mod package;
 mod pod;
 mod results;
+mod tune;
 mod values;
 
 pub use agent::*;
@@ -20,6 +21,7 @@ pub use measure::*;
 pub use package::*;
 pub use pod::*;
 pub use results::*;
+pub use tune::*;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -54,6 +56,7 @@ pub enum Command {
     Budget(Budget),
     /// List the built-in studies, or print one of them
     Studies(Studies),
+    Tune(Tune),
     /// List drivers, check a driver against the rules, export a configuration, or begin a new driver
     Driver(DriverCommand),
     /// Predict how long frames wait for the gates of a schedule (IEEE 802.1Q, taprio)
@@ -107,7 +110,12 @@ impl Command {
     pub fn only_prints(&self) -> bool {
         !matches!(
             self,
-            Command::Quick(_) | Command::Run(_) | Command::Agent(_) | Command::Pod { .. } | Command::Guest { .. }
+            Command::Quick(_)
+                | Command::Run(_)
+                | Command::Tune(_)
+                | Command::Agent(_)
+                | Command::Pod { .. }
+                | Command::Guest { .. }
         )
     }
 }

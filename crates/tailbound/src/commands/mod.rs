@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod serve;
 mod studies;
+mod tune;
 
 use crate::cli::{Cli, Command};
 use crate::failure::CommandResult;
@@ -42,6 +43,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Budget(args) => budget::budget(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Serve(args) => serve::serve(&args),
+        Command::Tune(args) => tune::tune(&args),
         Command::Studies(args) => studies::studies(args.command.as_ref()),
         Command::Driver(args) => driver::driver(args.command.as_ref()),
         Command::Gates { command } => gates::gates(&command),

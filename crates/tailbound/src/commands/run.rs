@@ -40,12 +40,48 @@ fn until(text: &str, at_most: Option<Nanos>) -> Result<UntilOptions, Failure> {
 }
 
 /// Finds the drivers that are shared objects, to copy them to other machines. Returns name and path of each driver.
-fn driver_files() -> Vec<(String, PathBuf)> {
+pub fn driver_files() -> Vec<(String, PathBuf)> {
     super::bundle::driver_files(&[]).unwrap_or_default()
 }
 
 /// Reads a study file, or a built-in study by its name, and computes its plan.
 pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Failure> {
+    with_options(settings, strict, |options| match built_in(study) {
+        Some((name, text)) => tailbound_study::load_str_with(name, text, Path::new(""), options),
+        None => tailbound_study::load_with(study, options),
+    })
+}
+
+/// Computes the plan of a study from its text; `name` is for messages, and the study names its files relative to `directory`.
+pub fn load_text(name: &str, text: &str, directory: &Path, settings: &[String]) -> Result<Plan, Failure> {
+    with_options(settings, false, |options| tailbound_study::load_str_with(name, text, directory, options))
+}
+
+/// The text of a study file or of a built-in study, and the directory to which its file names are relative.
+pub fn study_text(study: &Path) -> Result<(String, PathBuf), Failure> {
+    if let Some((_, text)) = built_in(study) {
+        return Ok(((*text).to_owned(), PathBuf::new()));
+    }
+    // Loading gives the message for a file that is missing or no study.
+    load(study, &[], false)?;
+    let text = std::fs::read_to_string(study).map_err(|e| Failure::bad_input(format!("{}: {e}", study.display())))?;
+    let directory = study.parent().unwrap_or(Path::new(""));
+    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    Ok((text, directory))
+}
+
+/// The built-in study with this name, if no file has the name.
+fn built_in(study: &Path) -> Option<&'static (&'static str, &'static str)> {
+    let name = study.to_str().filter(|_| !study.exists())?;
+    tailbound_study::embedded().iter().find(|(n, _)| *n == name)
+}
+
+/// Computes a plan with the CPUs, drivers and tools of this machine, and checks its drivers.
+fn with_options(
+    settings: &[String],
+    strict: bool,
+    load: impl FnOnce(&tailbound_study::Options<'_>) -> Result<Plan, tailbound_study::StudyError>,
+) -> Result<Plan, Failure> {
     let allowed = tailbound_host::allowed_cpus();
     let names = drivers::known();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -58,14 +94,7 @@ pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Fai
         tools: tailbound_tools::shipped(),
         limits: Some(&limits),
     };
-    let built_in = study
-        .to_str()
-        .filter(|_| !study.exists())
-        .and_then(|name| tailbound_study::embedded().iter().find(|(n, _)| *n == name));
-    let loaded = match built_in {
-        Some((name, text)) => tailbound_study::load_str_with(name, text, Path::new(""), &options),
-        None => tailbound_study::load_with(study, &options),
-    };
+    let loaded = load(&options);
     let mut plan = loaded.map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))?;
     controller::check_drivers(&mut plan, drivers::find)?;
     Ok(plan)
@@ -105,7 +134,7 @@ pub fn execute(plan: Plan, options: RunOptions, quiet: bool) -> CommandResult {
 }
 
 /// Undoes the changes that killed runs left on this host.
-fn undo_changes_of_killed_runs() {
+pub fn undo_changes_of_killed_runs() {
     // A journal that cannot be read must not prevent a measurement; `tailbound lab cleanup` reports the error.
     let _ = tailbound_host::journal::cleanup(&mut |line| errln!("{line}"));
 }

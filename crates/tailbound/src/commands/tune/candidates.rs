@@ -1,0 +1,80 @@
+//! Candidates of `tune`: what the rules of advice give for the causes of the baseline.
+
+use super::state::State;
+use tailbound_advice::Situation;
+use tailbound_document::{ConditionReport, Report};
+use tailbound_record::Record;
+use tailbound_report::cause_words;
+use tailbound_tune::{Candidate, CauseLine, Prediction};
+
+/// Causes of a condition, the largest first, with their share of the excess that has a ledger.
+pub fn causes(condition: &ConditionReport) -> Vec<CauseLine> {
+    let line = |cause: &tailbound_document::CauseShare| CauseLine {
+        text: cause_words(cause.cause, cause.end.as_deref(), cause.by.as_ref()),
+        share: cause.share,
+    };
+    condition.causes.iter().filter(|c| c.explains).map(line).collect()
+}
+
+/// Candidates that settings of a study can make, the most promising first.
+pub fn of(record: &Record, report: &Report, state: &State) -> Vec<Candidate> {
+    let Some(condition) = report.conditions.first() else { return Vec::new() };
+    let plan = &record.manifest.plan;
+    let Some(spec) = plan.conditions.first().map(|c| &c.spec) else { return Vec::new() };
+    let hosts = record.hosts();
+    let allowed = tailbound_host::allowed_cpus();
+    let situation = Situation {
+        spec,
+        causes: &condition.causes,
+        without: &condition.without_cause,
+        losses: &condition.losses,
+        cpus: &allowed,
+        facts: hosts.first().and_then(|host| host.as_ref().ok()),
+        q: state
+            .figure
+            .strip_prefix('p')
+            .and_then(|percent| percent.parse::<f64>().ok())
+            .map(|percent| percent / 100.0),
+    };
+    let wanted = |c: &tailbound_advice::Candidate| !c.settings.is_empty() && is_among(&c.settings, &state.only);
+    let chosen = tailbound_advice::candidates(&situation).into_iter().filter(wanted).take(state.candidates);
+    chosen.enumerate().map(|(position, candidate)| named(position, candidate)).collect()
+}
+
+/// True if a setting is below one of these keys of the study; without keys every setting is wanted.
+fn is_among(settings: &[String], only: &[String]) -> bool {
+    let key = |setting: &String| setting.split('=').next().unwrap_or_default().to_owned();
+    only.is_empty() || settings.iter().any(|s| key(s).split('.').any(|part| only.iter().any(|wanted| wanted == part)))
+}
+
+fn named(position: usize, candidate: tailbound_advice::Candidate) -> Candidate {
+    let answers = match &candidate.answers {
+        tailbound_advice::Answers::Cause { word, end, by } => cause_words(*word, end.as_deref(), by.as_ref()),
+        tailbound_advice::Answers::Loss { end, .. } => format!("lost messages to the {end}"),
+    };
+    Candidate {
+        key: format!("{}-{}", position + 1, candidate.rule.key),
+        rule: candidate.rule.key.to_owned(),
+        text: candidate.text,
+        settings: candidate.settings,
+        answers,
+        scope: candidate.rule.scope.word().to_owned(),
+        undo: candidate.rule.undo.to_owned(),
+        predicted: candidate.predicted_ns.map(|p| Prediction { now_ns: p.now_ns as f64, then_ns: p.then_ns as f64 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_among;
+
+    #[test]
+    fn only_names_a_part_of_the_key() {
+        let settings = |text: &str| vec![text.to_owned()];
+        let only = settings("scheduling");
+        assert!(is_among(&settings("ends.pong.scheduling.receive={ policy: fifo, priority: 60 }"), &only));
+        assert!(!is_among(&settings("ends.pong.cpus=1"), &only));
+        assert!(!is_among(&settings("host.governor=scheduling"), &only));
+        assert!(is_among(&settings("ends.pong.cpus=1"), &[]));
+    }
+}

@@ -1,0 +1,24 @@
+//! Runs `tailbound tune`: measures a study, tries changes that answer the causes of its late messages, and writes a receipt.
+//!
+//! `tailbound_tune` decides; this module measures. Pairs of trials are ordinary records, which a child process writes.
+
+mod bench;
+mod candidates;
+mod fighting;
+mod replay;
+mod run;
+mod state;
+mod trials;
+
+use crate::cli;
+use crate::failure::CommandResult;
+
+pub fn tune(args: &cli::Tune) -> CommandResult {
+    match &args.command {
+        None => run::begin(args),
+        Some(cli::TuneSub::Resume { directory }) => run::resume(directory),
+        Some(cli::TuneSub::Replay { receipt, out, yes }) => replay::replay(receipt, out.as_deref(), *yes),
+        Some(cli::TuneSub::Trials { plan, out }) => trials::trials(plan, out),
+        Some(cli::TuneSub::Watchdog) => trials::watchdog(),
+    }
+}

@@ -1,0 +1,58 @@
+//! Runs `tailbound tune replay`: measures the kept changes of a receipt against the original again.
+
+use super::bench::Measured;
+use super::run::{ask, dismiss, failure, watchdog};
+use super::state::{State, write};
+use crate::failure::{CommandResult, Failure};
+use crate::output::outln;
+use std::path::{Path, PathBuf};
+use tailbound_model::ExitCode;
+use tailbound_tune::{Logged, Receipt, TuneError};
+
+/// Reads a receipt.
+pub fn read(path: &Path) -> Result<Receipt, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let what = format!("{} cannot be read: {e}", path.display());
+        Failure::bad_input(what).help("name a file `receipt.json` of `tailbound tune`")
+    })?;
+    Receipt::read(&text).map_err(|problem| Failure::of(ExitCode::BadInput, problem.context(path.display())))
+}
+
+pub fn replay(path: &Path, out: Option<&Path>, yes: bool) -> CommandResult {
+    let receipt = read(path)?;
+    if receipt.kept.is_empty() {
+        let what =
+            format!("nothing was kept by the receipt {}, so that there is nothing to measure again", path.display());
+        return Err(Failure::bad_input(what));
+    }
+    let state = State {
+        name: receipt.name.clone(),
+        study: receipt.study.clone(),
+        directory: PathBuf::new(),
+        settings: receipt.settings.clone(),
+        figure: receipt.figure.clone(),
+        rule: receipt.rule,
+        seed: receipt.seed + 1,
+        budget_s: None,
+        only: Vec::new(),
+        candidates: 0,
+    };
+    let directory = out.map_or_else(|| PathBuf::from(format!("tailbound-replay-{}", receipt.name)), Path::to_owned);
+    ask(yes)?;
+    std::fs::create_dir(&directory).map_err(|e| {
+        let what = format!("{} cannot be created: {e}", directory.display());
+        Failure::bad_input(what).help("name another directory with --out")
+    })?;
+    let plan = state.plan(&[])?;
+    let watchdog = watchdog()?;
+    let bench = Measured::new(&state, &directory, State::metric(&plan));
+    let gain = Logged::open(bench, &directory.join("pairs.jsonl"))
+        .map_err(TuneError::Failed)
+        .and_then(|mut logged| tailbound_tune::confirm(&mut logged, &state.options(), &receipt));
+    dismiss(watchdog);
+    let gain = gain.map_err(|e| failure(e, &directory, &state))?;
+    let json = serde_json::to_string_pretty(&gain).map_err(Failure::unexpected)?;
+    write(&directory.join("gain.json"), &json)?;
+    outln!("{}", tailbound_tune::render_replay(&receipt, &gain));
+    Ok(if gain.confirmed { ExitCode::Done } else { ExitCode::Undecided })
+}

@@ -1,0 +1,214 @@
+//! Begins and resumes a run of `tune`.
+
+use super::bench::Measured;
+use super::fighting;
+use super::state::{State, write};
+use crate::cli::{self, TuneRule};
+use crate::failure::{CommandResult, Failure};
+use crate::output::{errln, out, outln};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tailbound_model::{ExitCode, FactValue, Plan, Problem};
+use tailbound_tune::{LogError, Logged, Receipt, RuleName, TuneError};
+
+/// Begins a run.
+pub fn begin(args: &cli::Tune) -> CommandResult {
+    let state = state(args)?;
+    let plan = state.plan(&[])?;
+    refuse_several_conditions(&plan)?;
+    let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-tune-{}", plan.study)));
+    if args.dry_run {
+        out!("{}", dry_run(&plan, &state));
+        return Ok(ExitCode::Done);
+    }
+    if directory.symlink_metadata().is_ok() {
+        let what = format!("{} exists already", directory.display());
+        let help =
+            format!("go on with `tailbound tune resume {}`, or name another directory with --out", directory.display());
+        return Err(Failure::bad_input(what).help(help));
+    }
+    fighting::refuse(args.beside)?;
+    ask(args.yes)?;
+    std::fs::create_dir(&directory)
+        .map_err(|e| Failure::bad_input(format!("{} cannot be created: {e}", directory.display())))?;
+    state.write(&directory)?;
+    search(&state, &plan, &directory)
+}
+
+/// Goes on with a run that was interrupted.
+pub fn resume(directory: &Path) -> CommandResult {
+    let state = State::read(directory)?;
+    if directory.join("receipt.json").exists() {
+        let what = format!("the run in {} has ended: it has a receipt", directory.display());
+        return Err(Failure::bad_input(what).help("read receipt.txt there, or begin a new run"));
+    }
+    let plan = state.plan(&[])?;
+    refuse_several_conditions(&plan)?;
+    search(&state, &plan, directory)
+}
+
+fn state(args: &cli::Tune) -> Result<State, Failure> {
+    let study = args.study.as_deref().unwrap_or(Path::new(""));
+    let (text, directory) = crate::commands::run::study_text(study)?;
+    let rule = match args.rule {
+        TuneRule::Looks => RuleName::Looks,
+        TuneRule::LongLooks => RuleName::LongLooks,
+        TuneRule::Symmetry => RuleName::Symmetry,
+    };
+    Ok(State {
+        name: study.display().to_string(),
+        study: text,
+        directory,
+        settings: args.settings.clone(),
+        figure: args.figure.clone(),
+        rule,
+        seed: args.seed,
+        budget_s: args.budget.map(|time| time.0.unsigned_abs() / 1_000_000_000),
+        only: args.only.clone(),
+        candidates: usize::from(args.candidates),
+    })
+}
+
+/// Runs the loop, writes the receipt and prints it.
+fn search(state: &State, plan: &Plan, directory: &Path) -> CommandResult {
+    let watchdog = watchdog()?;
+    let metric = State::metric(plan);
+    let bench = Measured::new(state, directory, metric);
+    let ended = Logged::open(bench, &directory.join("pairs.jsonl"))
+        .map_err(|e| TuneError::Failed(e))
+        .and_then(|mut logged| tailbound_tune::tune(&mut logged, &state.options(), blank(state, plan, metric.key())));
+    dismiss(watchdog);
+    let receipt = ended.map_err(|e| failure(e, directory, state))?;
+    let json = serde_json::to_string_pretty(&receipt).map_err(Failure::unexpected)?;
+    write(&directory.join("receipt.json"), &json)?;
+    let text = tailbound_tune::render(&receipt);
+    write(&directory.join("receipt.txt"), &text)?;
+    outln!("\n{text}\n{}", directory.join("receipt.json").display());
+    let has_tried = !receipt.tried.is_empty();
+    Ok(if has_tried { ExitCode::Done } else { ExitCode::Undecided })
+}
+
+/// A receipt with the members that describe the study and the machine.
+fn blank(state: &State, plan: &Plan, metric: &str) -> Receipt {
+    let facts = tailbound_host::facts::collect();
+    let names = ["kernel.release", "kernel.version", "cpu.model", "cpu.count", "virtualization"];
+    let text = |name: &str| match facts.get(name)? {
+        FactValue::Text(text) => Some(text.clone()),
+        FactValue::Number(number) => Some(number.to_string()),
+        FactValue::Flag(flag) => Some(flag.to_string()),
+        FactValue::Unknown(_) => None,
+    };
+    let circumstances = names.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect();
+    Receipt {
+        study: state.study.clone(),
+        name: plan.study.clone(),
+        settings: state.settings.clone(),
+        figure: state.figure.clone(),
+        metric: metric.to_owned(),
+        rule: state.rule,
+        seed: state.seed,
+        circumstances,
+        ..Receipt::default()
+    }
+}
+
+fn refuse_several_conditions(plan: &Plan) -> Result<(), Failure> {
+    let possible: Vec<_> = plan.conditions.iter().filter(|c| c.not_possible.is_none()).collect();
+    if possible.len() < 2 {
+        return Ok(());
+    }
+    let varied = |name: &&String| possible.iter().any(|c| c.levels.get(*name) != possible[0].levels.get(*name));
+    let factors: Vec<&String> = plan.factors.iter().filter(varied).collect();
+    let example: Vec<String> = factors
+        .iter()
+        .map(|name| format!("--set '{name}={}'", possible[0].levels.get(*name).map_or("", String::as_str)))
+        .collect();
+    let what = format!("the study has {} conditions, and `tune` works on one", possible.len());
+    Err(Failure::bad_input(what).help(format!("choose one level of each factor, e.g. {}", example.join(" "))))
+}
+
+/// Asks before anything is measured, because trials may change settings of this host.
+pub fn ask(yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        let what =
+            "`tune` tries settings of this host during its trials, and there is no terminal to ask for permission";
+        return Err(Failure::bad_input(what).help("add --yes, or see with --dry-run what it would do"));
+    }
+    errln!("`tune` tries settings of this host during its trials, and restores them after each trial. Go on? [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    let _ = std::io::stdin().read_line(&mut answer);
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::bad_input("nothing was measured").help("answer y, or add --yes")),
+    }
+}
+
+/// A process that undoes the changes of a killed run: it lives in a process group of its own, and waits for the end of its
+/// standard input.
+pub fn watchdog() -> Result<Child, Failure> {
+    use std::os::unix::process::CommandExt;
+    let failed = |e: std::io::Error| Failure::unexpected(format!("the watchdog cannot be started: {e}"));
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    command.args(["tune", "watchdog"]).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+    command.spawn().map_err(failed)
+}
+
+/// Ends the watchdog without an undo.
+pub fn dismiss(mut watchdog: Child) {
+    if let Some(mut pipe) = watchdog.stdin.take() {
+        let _ = pipe.write_all(b".");
+    }
+    let _ = watchdog.wait();
+}
+
+/// The message of a loop that ended without a receipt.
+pub fn failure(error: TuneError<LogError<Failure>>, directory: &Path, state: &State) -> Failure {
+    match error {
+        TuneError::TooNoisy { needed } => {
+            let what = format!(
+                "{} varies too much between equal trials: a gain of 20 % would need about {:.0} pairs of trials, and at most 20 are \
+                 sensible",
+                state.figure,
+                needed.ceil()
+            );
+            let help = "make the trials longer (--set measure.duration=10s), use a figure with less noise (--for p99 or p50), or \
+                        stop other work on this machine";
+            Failure::of(ExitCode::Undecided, Problem::new("too_noisy", what, help))
+        }
+        TuneError::NotPossible(reason) => Failure::not_fit(format!("the study cannot be measured: {reason}")),
+        TuneError::Failed(LogError::Bench(failure)) => {
+            let resume = format!("`tailbound tune resume {}` goes on from there", directory.display());
+            failure.help(resume)
+        }
+        TuneError::Failed(LogError::File(path, e)) => Failure::run_failed(format!("{}: {e}", path.display())),
+        TuneError::Failed(LogError::OtherRun(path, line)) => {
+            let what = format!("line {line} of {} does not fit this run", path.display());
+            Failure::bad_input(what).help("the file was changed, or another release wrote it: begin a new run")
+        }
+    }
+}
+
+fn dry_run(plan: &Plan, state: &State) -> String {
+    let trial_s = plan.conditions.first().map_or(0.0, |c| tailbound_study::trial_length(&c.spec).0 as f64 / 1e9);
+    let most = if state.rule == RuleName::Looks { 12 } else { 20 };
+    let pairs = 6 + most * (state.candidates + 1);
+    format!(
+        "Study {}: {} becomes smaller, or nothing is kept.\n\
+         1. 6 equal pairs of trials; refused if a gain of 20 % would need more than 20 pairs.\n\
+         2. Causes that were seen or counted, and the changes that answer them (`tailbound advice --list`).\n\
+         3. At most {} changes, each with at most {most} pairs; settings of this host are restored after each trial.\n\
+         4. Each kept change is left out in turn, with at most {most} pairs.\n\
+         5. All kept changes against the original: {most} fresh pairs.\n\
+         A trial measures for {trial_s:.1} s; steps 1, 3 and 5 measure for at most {:.0} min, without starting and ending \
+         processes.\n",
+        plan.study,
+        state.figure,
+        state.candidates,
+        2.0 * trial_s * pairs as f64 / 60.0,
+    )
+}
