@@ -22,6 +22,14 @@ pub fn utc(unix_ns: i64) -> String {
     format!("{day} {} {year}, {:02}:{:02} UTC", MONTHS[month - 1], minute / 60, minute % 60)
 }
 
+/// Formats a time in nanoseconds since 1970 for the name of a file, for example `20251009-085320` (UTC).
+pub fn of_name(unix_ns: i64) -> String {
+    let seconds = unix_ns.div_euclid(1_000_000_000);
+    let (year, month, day) = date(seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", second / 3_600, second / 60 % 60, second % 60)
+}
+
 /// Year, month and day for a number of days since 1970, in the Gregorian calendar: 400 years are 146,097 days, and
 /// years are counted from March, so that the leap day is the last of its year.
 fn date(days: i64) -> (i64, usize, i64) {
@@ -38,12 +46,13 @@ fn date(days: i64) -> (i64, usize, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::utc;
+    use super::{of_name, utc};
 
     #[test]
     fn dates() {
         assert_eq!(utc(0), "1 January 1970, 00:00 UTC");
         assert_eq!(utc(1_760_000_000_000_000_000), "9 October 2025, 08:53 UTC");
+        assert_eq!(of_name(1_760_000_000_000_000_000), "20251009-085320");
         assert_eq!(utc(951_782_400_000_000_000), "29 February 2000, 00:00 UTC");
         assert_eq!(utc(1_735_689_540_000_000_000), "31 December 2024, 23:59 UTC");
     }

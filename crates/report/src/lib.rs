@@ -19,6 +19,7 @@ mod markdown;
 mod perfetto;
 mod picture;
 mod plain;
+mod short;
 mod tables;
 mod terminal;
 mod text;
@@ -30,7 +31,7 @@ pub use comparison::{
     render_comparison_terminal,
 };
 pub use csv::render_csv;
-pub use date::utc as date;
+pub use date::{of_name as date_of_name, utc as date};
 pub use escape::escape_html;
 pub use findings::causes::cause_words;
 pub use html::{render_frame, render_html, render_html_with_files};
@@ -40,6 +41,7 @@ pub use perfetto::{Perfetto, TraceError};
 pub use picture::{Figure, render_svg};
 #[cfg(feature = "png")]
 pub use picture::{PngError, render_png};
+pub use short::render_short;
 pub use tailbound_analysis::{
     CompareError, CompareOptions, LeadAdvice, NoLead, RecoveredGate, RecoveredGates, judge_budget, lead_times,
     recover_gates,

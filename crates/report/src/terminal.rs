@@ -41,7 +41,7 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     line(String::new());
     let table = summary(report);
     if !report.conditions.is_empty() {
-        table_lines(report, &table, width, &paint).into_iter().for_each(&mut line);
+        table_lines(report, &table, width, &paint, Shown::All).into_iter().for_each(&mut line);
     }
     for l in flow_lines(report, &table, width, &paint) {
         line(l);
@@ -140,7 +140,7 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
 }
 
 /// Formats the tables about flows as lines for the terminal.
-fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+pub(crate) fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
     // The reasons are printed once, under the first table.
     let set = |(nth, (title, columns)): (usize, (&str, Vec<ValueColumn>))| {
         let mut lines: Vec<String> = wrap(title, width, 0).iter().map(|l| paint.dim(l)).collect();
@@ -222,7 +222,17 @@ fn reasons(report: &Report, i: usize, width: usize) -> Vec<String> {
     reason.map_or(Vec::new(), |r| wrap(r, width - 2, 0).iter().map(|l| format!("  {l}")).collect())
 }
 
-fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+/// How much of the table of round trips is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Everything.
+    All,
+    /// No distributions beside the figures.
+    Short,
+}
+
+/// Formats the table of round trips as lines for the terminal.
+pub(crate) fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint, shown: Shown) -> Vec<String> {
     if flow::is_all(report) {
         return Vec::new();
     }
@@ -246,7 +256,7 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
     }
     grid.fit(width.saturating_sub(*SPARK.start()));
     let left = width.saturating_sub(grid.width()).min(*SPARK.end());
-    let axis = SPARK.contains(&left).then(|| Axis::over(&report.conditions, left)).flatten();
+    let axis = (SPARK.contains(&left) && shown == Shown::All).then(|| Axis::over(&report.conditions, left)).flatten();
 
     let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", table.shared) };
     let title = format!("round trip, with 95 % intervals{over}");

@@ -4,8 +4,10 @@ use crate::output::{errln, width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tailbound_model::{Counter, Nanos};
+use tailbound_record::FiguresSoFar;
 use tailbound_report::number::{count, time};
 use tailbound_report::{CauseWord, CausedBy, cause_words};
 use tailbound_run::{KnownCause, KnownCauses, LateSoFar, Progress, ProgressEvent};
@@ -27,6 +29,8 @@ pub struct Display {
     what: String,
     /// Texts of the warnings that were printed already.
     warned: Vec<String>,
+    /// Time and number of messages of the last figures of the trial that runs.
+    last: (Duration, u64),
 }
 
 impl Display {
@@ -41,7 +45,8 @@ impl Display {
             let style = ProgressStyle::with_template(template);
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
-        Display { bar, quiet, record, trials: 0, left: Nanos(0), number: 0, what: String::new(), warned: Vec::new() }
+        let (what, warned, last) = (String::new(), Vec::new(), (Duration::ZERO, 0));
+        Display { bar, quiet, record, trials: 0, left: Nanos(0), number: 0, what, warned, last }
     }
 
     pub fn end(&self) {
@@ -69,6 +74,7 @@ impl Display {
     }
 
     fn trial(&mut self, number: usize, what: &str, estimate: Nanos) {
+        self.last = (Duration::ZERO, 0);
         let left = self.left_words();
         self.left = Nanos((self.left.0 - estimate.0).max(0));
         (self.number, self.what) = (number + 1, what.to_owned());
@@ -99,6 +105,16 @@ impl Display {
         }
     }
 
+    /// Shows the round trips of the trial that runs, on a terminal only.
+    fn figures(&mut self, after: Duration, figures: &FiguresSoFar) {
+        let (earlier, messages) = std::mem::replace(&mut self.last, (after, figures.messages));
+        let seconds = after.saturating_sub(earlier).as_secs_f64();
+        let per_second = (seconds > 0.0).then(|| figures.messages.saturating_sub(messages) as f64 / seconds);
+        if let Some(bar) = &self.bar {
+            bar.set_message(live_line(after, per_second.unwrap_or(0.0), figures));
+        }
+    }
+
     fn left_words(&self) -> String {
         let about = if self.bar.is_some() && width() < NARROW { "" } else { "about " };
         format!("{about}{} left", Nanos(self.left.0 / 100_000_000 * 100_000_000))
@@ -115,6 +131,7 @@ impl Progress for Display {
                 self.line(&format!("trial {}/{}: {}", self.number, self.trials, so_far(late)));
             }
             ProgressEvent::TrialDone { number, trial, .. } => self.done(number, trial),
+            ProgressEvent::Figures { after, figures } => self.figures(after, &figures),
             // Notes are shown in the report only.
             ProgressEvent::Warned(w) if w.severity > tailbound_model::Severity::Note => {
                 let text = format!("warning: {}", w.problem);
@@ -127,6 +144,21 @@ impl Progress for Display {
             _ => {}
         }
     }
+}
+
+/// The round trips of a trial that still runs, for example `3 s: 1,000/s, p50 62.1 us, p99 120 us, max 2.10 ms, 0 lost`.
+fn live_line(after: Duration, per_second: f64, figures: &FiguresSoFar) -> String {
+    let FiguresSoFar { lost, p50_ns, p99_ns, max_ns, .. } = *figures;
+    let round_trip = |ns: Option<i64>| ns.map_or("none".to_owned(), |ns| time(ns as f64));
+    format!(
+        "{} s: {}/s, p50 {}, p99 {}, max {}, {} lost",
+        after.as_secs(),
+        count(per_second.round() as u64),
+        round_trip(p50_ns),
+        round_trip(p99_ns),
+        round_trip(max_ns),
+        count(lost)
+    )
 }
 
 /// Describes the late messages of a trial that still runs.
@@ -216,7 +248,16 @@ fn counted(counter: Counter) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+
+    #[test]
+    fn round_trips_of_a_trial_that_runs_are_one_line() {
+        let (p50_ns, p99_ns, max_ns) = (Some(62_100), Some(120_400), Some(2_100_000));
+        let figures = FiguresSoFar { messages: 3_000, lost: 0, p50_ns, p99_ns, max_ns };
+        let after = Duration::from_millis(3_050);
+        let bad = FiguresSoFar { lost: 1_000, p99_ns: None, ..figures };
+        let shown = [figures, bad].map(|figures| live_line(after, 1_000.2, &figures)).join("\n");
+        insta::assert_snapshot!(shown.replace(tailbound_report::number::THIN, " "), @"");
+    }
 
     #[test]
     fn late_messages_of_a_trial_that_runs_are_described() {

@@ -131,6 +131,9 @@ mod tests {
         let (late, lost) = (3_153_600_000_000, 3_153_600_000_000);
         let worst = (31_536_000_000, 31_536_000_000_000);
         has_at_most(Message::SoFar((999_999_999_999, late, lost, worst.0, worst.1, moved).into()));
+        // Round trips of up to an hour.
+        let hour_ns = 3_600_000_000_000;
+        has_at_most(Message::Figures((late, lost, hour_ns, hour_ns, hour_ns).into()));
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub enum Message {
     /// From the agent, in place of a heartbeat: late messages of the trial that runs. A trial of more than a minute has
     /// such a message every 30 s, if the controller has the capability [`SO_FAR`].
     SoFar(SoFar),
+    /// From the agent, in place of a heartbeat: round trips of the trial that runs, if the order of the trial asks for them.
+    Figures(Figures),
     /// From the agent, in place of a heartbeat, and from the controller to the other agents with the same clock: a time of a message
     /// of an incident, if both sides have the capability [`CAUSES`](crate::CAUSES).
     Absence(Absence),
@@ -197,6 +199,38 @@ impl From<SoFar> for SoFarFields {
     }
 }
 
+/// Round trips of the senders of an agent in a trial that still runs. On the stream, the fields are a list, so that the message
+/// is no longer than a heartbeat. A time is 0 if it is not known, because too many messages have no answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "FigureFields", into = "FigureFields")]
+pub struct Figures {
+    /// Number of messages so far, without the warm-up.
+    pub messages: u64,
+    /// Number of these messages that were lost.
+    pub lost: u64,
+    /// Median round trip, ns.
+    pub p50_ns: i64,
+    /// 99th percentile of the round trips, ns.
+    pub p99_ns: i64,
+    /// Longest round trip, ns.
+    pub max_ns: i64,
+}
+
+/// The fields of [`Figures`] in their order.
+type FigureFields = (u64, u64, i64, i64, i64);
+
+impl From<FigureFields> for Figures {
+    fn from((messages, lost, p50_ns, p99_ns, max_ns): FigureFields) -> Figures {
+        Figures { messages, lost, p50_ns, p99_ns, max_ns }
+    }
+}
+
+impl From<Figures> for FigureFields {
+    fn from(of: Figures) -> FigureFields {
+        (of.messages, of.lost, of.p50_ns, of.p99_ns, of.max_ns)
+    }
+}
+
 /// Order of the controller to one agent for one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
@@ -245,6 +279,9 @@ pub struct Order {
     /// The study's limit above which a message is late, ns; `None` = the limit follows from the latencies.
     #[serde(default)]
     pub late_above_ns: Option<i64>,
+    /// Whether the agent reports round trips while the trial runs. Agents of an earlier release never do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub figures: bool,
     /// Order for the tool that runs in place of a driver; `None` = the trial has a driver.
     #[serde(default)]
     pub tool: Option<ToolOrder>,

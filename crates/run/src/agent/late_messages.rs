@@ -139,6 +139,6 @@ pub(super) fn received(memory: &Memory, absence: &Absence) -> Option<EchoRow> {
 }
 
 /// Whether the rows of this end say when answers were received.
-fn is_sender(order: &Order, index: usize) -> bool {
+pub(super) fn is_sender(order: &Order, index: usize) -> bool {
     order.spec.measure.flow().is_none() && order.ends.get(index).is_some_and(|end| !end.role.receives())
 }

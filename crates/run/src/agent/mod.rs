@@ -11,6 +11,7 @@ mod host_clock;
 mod host_settings;
 mod late_messages;
 mod live_causes;
+mod live_figures;
 mod load_process;
 mod loads;
 mod measuring_process;
@@ -216,8 +217,8 @@ impl Agent {
         }
     }
 
-    /// The message that shows that this agent runs: a heartbeat, the summary of late messages that is due, or what was found of their
-    /// causes.
+    /// The message that shows that this agent runs: a heartbeat, the summary of late messages that is due, what was found of their
+    /// causes, or round trips.
     fn heartbeat(&mut self) -> Message {
         if let Some(summary) = self.trial.as_mut().filter(|_| self.has_summaries).and_then(Trial::summary) {
             return Message::SoFar(summary);
@@ -226,7 +227,13 @@ impl Agent {
             return causes;
         }
         self.heartbeats += 1;
-        let spare = self.trial.as_mut().and_then(Trial::unsent);
+        // Every other time, so that time spans worth keeping are passed on too.
+        let are_figures_next = self.heartbeats.is_multiple_of(2);
+        let spare = self.trial.as_mut().filter(|_| !are_figures_next).and_then(Trial::unsent);
+        if let (None, Some(figures)) = (spare, self.trial.as_mut().and_then(Trial::figures)) {
+            return Message::Figures(figures);
+        }
+        let spare = spare.or_else(|| self.trial.as_mut().and_then(Trial::unsent));
         Message::Heartbeat(Heartbeat { n: self.heartbeats, received: self.controller.received(), spare })
     }
 

@@ -3,6 +3,7 @@
 use super::card_clocks::CardClocks;
 use super::late_messages::{self, LateMessages};
 use super::live_causes::{LiveCauses, Question};
+use super::live_figures::LiveFigures;
 use super::loads::Loads;
 use super::measuring_process::{self, Started};
 use super::real_time_guard::Guard;
@@ -113,6 +114,8 @@ pub(super) struct Trial {
     /// Number of summaries of late messages that were sent.
     summaries: i64,
     live_causes: LiveCauses,
+    /// Round trips so far, if the order asks for them.
+    figures: Option<LiveFigures>,
     /// Number of summaries for which causes were looked for.
     searches: i64,
     /// True while the rings are drained: between the messages `go` and `done`, if the controller's order asks for rings
@@ -167,6 +170,7 @@ impl Trial {
             begun_ns: i64::MAX,
             summaries: 0,
             live_causes: LiveCauses::new(&order),
+            figures: order.figures.then(LiveFigures::default),
             searches: 0,
             draining: false,
             card_clocks: CardClocks::open(&order),
@@ -340,6 +344,11 @@ impl Trial {
         self.summaries += 1;
         self.live_causes.give_up();
         Some(SoFar { moved: self.switches.moved, ..self.late.so_far(self.t0_ns()) })
+    }
+
+    /// The round trips so far, if the order asks for them and something was answered or lost.
+    pub fn figures(&mut self) -> Option<Figures> {
+        self.figures.as_mut()?.look(&self.order, &self.memories)
     }
 
     /// Whether the trial measures messages with answers, and has run for this time, ns.

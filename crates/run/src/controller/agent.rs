@@ -58,7 +58,8 @@ pub(super) struct Agent {
     /// Whether the agent finds causes of late messages while a trial runs.
     pub has_causes: bool,
     /// Channel for what the agent reports while its ends measure, and the number of this agent: time spans whose events the other
-    /// agents should keep (`Spare`), summaries of late messages (`SoFar`), and what they need to find causes (`Absence`, `Causes`).
+    /// agents should keep (`Spare`), summaries of late messages (`SoFar`), round trips (`Figures`), and what they need to find causes (`Absence`,
+    /// `Causes`).
     pub meanwhile: Option<(usize, UnboundedSender<(usize, Message)>)>,
 }
 
@@ -225,7 +226,7 @@ impl Agent {
                             self.report(Message::Spare(*spare));
                         }
                         Message::Heartbeat(_) => {}
-                        Message::SoFar(_) | Message::Absence(_) | Message::Causes(_) => {
+                        Message::SoFar(_) | Message::Absence(_) | Message::Causes(_) | Message::Figures(_) => {
                             self.report((**message).clone())
                         }
                         _ => return Ok(frame),

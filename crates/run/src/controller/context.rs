@@ -14,6 +14,8 @@ pub(super) struct RunContext {
     pub stop: StopSignal,
     /// Path of the directory `logs` in the record of the run.
     pub logs: PathBuf,
+    /// Whether agents report round trips while a trial runs.
+    pub figures: bool,
 }
 
 impl RunContext {

@@ -4,6 +4,7 @@
 use super::agent::Agent;
 use super::progress::{KnownCause, KnownCauses, LateSoFar};
 use crate::cause_numbers;
+use std::time::Duration;
 use tailbound_model::{Counter, Nanos};
 use tailbound_wire::{Cause, Causes, Role, SoFar};
 use tokio::time::Instant;
@@ -51,6 +52,11 @@ impl LiveSummary {
     fn of(agents: Vec<(String, Reported)>) -> LiveSummary {
         let causes = vec![None; agents.len()];
         LiveSummary { begun: Instant::now(), agents, causes }
+    }
+
+    /// Time since the begin of the trial.
+    pub fn after(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     /// Adds what the agent of this number reports of the causes of an incident.

@@ -7,8 +7,8 @@ use super::live_summary::LiveSummary;
 use super::progress::{Progress, ProgressEvent};
 use super::trial_state::Part;
 use tailbound_model::Attribution;
-use tailbound_record::ClockApart;
-use tailbound_wire::{Message, Role, Spare};
+use tailbound_record::{ClockApart, FiguresSoFar};
+use tailbound_wire::{Figures, Message, Role, Spare};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Two clocks drift apart by less than this part of the time, as do those of usual crystals.
@@ -58,7 +58,7 @@ impl Clocks {
     }
 }
 
-/// What agents report while their ends measure (`Spare`, `SoFar`, `Absence` and `Causes`), with the number of the agent.
+/// What agents report while their ends measure (`Spare`, `SoFar`, `Figures`, `Absence` and `Causes`), with the number of the agent.
 pub(super) struct Meanwhile {
     /// For each agent the identifier of its clock, if it finds causes.
     finders: Vec<Option<String>>,
@@ -97,6 +97,10 @@ impl Meanwhile {
                     all.iter().for_each(|all| progress.event(ProgressEvent::SoFar(all)));
                     continue;
                 }
+                Message::Figures(figures) => {
+                    progress.event(ProgressEvent::Figures { after: self.summary.after(), figures: so_far(figures) });
+                    continue;
+                }
                 Message::Causes(causes) => {
                     self.summary.add_causes(from, causes);
                     continue;
@@ -119,6 +123,18 @@ impl Meanwhile {
                 }
             }
         }
+    }
+}
+
+/// The round trips that an agent has reported.
+fn so_far(of: Figures) -> FiguresSoFar {
+    let time = |ns: i64| Some(ns).filter(|ns| *ns > 0);
+    FiguresSoFar {
+        messages: of.messages,
+        lost: of.lost,
+        p50_ns: time(of.p50_ns),
+        p99_ns: time(of.p99_ns),
+        max_ns: time(of.max_ns),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 use tailbound_document::CauseWord;
 use tailbound_model::{Counter, Nanos, Warning};
+use tailbound_record::FiguresSoFar;
 
 /// An event that a run reports to its caller.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +38,14 @@ pub enum ProgressEvent<'a> {
     /// Event: the agents of the trial that runs have reported its late messages so far. A trial of more than a minute has
     /// such an event every 30 s, unless its study asks for no causes.
     SoFar(&'a LateSoFar),
+    /// Event: an agent has reported the round trips of the trial that runs, once a second if the caller of the run asks for
+    /// this.
+    Figures {
+        /// Time since the begin of the measurement.
+        after: Duration,
+        /// Round trips so far, in buckets of a histogram.
+        figures: FiguresSoFar,
+    },
     /// Event: a trial has ended.
     TrialDone {
         /// Position of the trial in the order of trials, from 0.

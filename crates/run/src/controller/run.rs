@@ -34,6 +34,10 @@ pub struct RunOptions {
     /// Request to repeat the trials for a time; `None` = no repetition. [`super::repeat`] has repeated the trials of the
     /// plan.
     pub repeated: Option<RepeatOptions>,
+    /// Whether agents report round trips while a trial runs ([`ProgressEvent::Figures`]).
+    pub figures: bool,
+    /// Whether the run may begin while another run of this user is active on this host. The record then has a warning.
+    pub allow_concurrent: bool,
 }
 
 /// Result of a run that has ended normally.
@@ -82,6 +86,11 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     };
     let run_id = run_id();
     let journal = Journal::create(&run_id).map_err(journal_failed)?;
+    let others = OtherRuns::new(&run_id);
+    if let Some(refused) = others.refusal().filter(|_| !options.allow_concurrent) {
+        journal.finish().map_err(journal_failed)?;
+        return Err(refused);
+    }
     let out = std::path::absolute(&options.out).unwrap_or(options.out);
     let partial = RecordWriter::partial_name(&out).to_string_lossy().into_owned();
     let partial = journal.before(Undo::RemovePartialRecord { path: partial }).map_err(journal_failed)?;
@@ -105,7 +114,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     };
     let facts = host::facts::collect();
     let logs = record.dir().join("logs");
-    let context = RunContext { run_id, journal, stop, logs };
+    let context = RunContext { run_id, journal, stop, logs, figures: options.figures };
     let until = condition.as_ref();
     let may_use = CpuList(allowed.iter().copied().collect());
     let doing = Doing {

@@ -95,6 +95,7 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         // An agent on this host records the threads of the guests there.
         guest_cpus: if host.is_none() { cpus_of_few(host_watch::guest_cpus(lab)) } else { CpuList::default() },
         late_above_ns: context.plan.report.late_above.map(|limit| limit.0),
+        figures: context.run.figures,
         tool: None,
         streams: Vec::new(),
         neighbour_of: None,

@@ -192,6 +192,7 @@ mod tests {
             allowed: CpuList::default(),
             free: CpuList::default(),
             late_above_ns: None,
+            figures: false,
             tool: None,
             streams: Vec::new(),
             neighbour_of: None,

@@ -26,16 +26,18 @@ fn ping_pong(spec: &TrialSpec) -> &PingPong {
 }
 
 #[test]
-fn quick_measures_eight_conditions_in_about_twenty_seconds() {
+fn quick_measures_four_conditions_five_times_in_about_twenty_seconds() {
     let plan = built_in("quick");
-    assert_eq!((plan.conditions.len(), plan.trials.len()), (8, 16));
-    let seconds = estimate(&plan).secs();
+    // A verdict of `tailbound compare` needs five trials a side.
+    assert_eq!((plan.conditions.len(), plan.trials.len()), (4, 20));
+    // Each trial takes about half a second more than its messages.
+    let seconds = estimate(&plan).secs() + 0.5 * plan.trials.len() as f64;
     assert!((15.0..25.0).contains(&seconds), "{seconds} s");
-    let payloads: Vec<u64> = plan.conditions[..4].iter().map(|c| c.spec.payload.0).collect();
-    assert_eq!(payloads, [64, 1024, 8192, 60_000]);
+    let payloads: Vec<u64> = plan.conditions[..2].iter().map(|c| c.spec.payload.0).collect();
+    assert_eq!(payloads, [64, 60_000]);
     // p99.9 with its interval needs 3688 slots.
     let Length::Slots(slots) = ping_pong(&plan.conditions[0].spec).length else { panic!("slots") };
-    assert!(slots * 2 >= 3688);
+    assert!(slots * 5 >= 3688);
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub struct GuestShell {
 pub struct GuestRun {
     #[command(flatten)]
     pub machine: GuestMachine,
-    /// Directory of the record on this host; must not exist [default: tailbound-STUDY]
+    /// Directory of the record on this host; must not exist [default: tailbound-STUDY-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Study file, or the name of a built-in study

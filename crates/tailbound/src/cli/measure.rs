@@ -1,28 +1,75 @@
-//! Flags of `tailbound quick`, `run`, `studies` and `import`: the commands that write records, and the studies that
+//! Flags of `tailbound ping`, `quick`, `run`, `studies` and `import`: the commands that write records, and the studies that
 //! they run.
 
 use super::values;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use tailbound_model::{ByteSize, Nanos};
+use tailbound_model::{ByteSize, Nanos, Rate};
+
+/// Flags about the record of a run.
+#[derive(Debug, Args)]
+pub struct NewRecord {
+    /// Directory of the record [default: tailbound-STUDY-TIME, with a link `latest` to it]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace the record that `--out` names
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Run although another run of Tailbound is active on this host; the record says so
+    #[arg(long)]
+    pub allow_concurrent: bool,
+}
 
 #[derive(Debug, Args)]
 pub struct Quick {
-    /// Directory of the record [default: tailbound-quick; an older record of this name is renamed]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub record: NewRecord,
     /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
+    /// Print the whole report, not only the answer, one table and causes
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// Measure round trips between two processes without a study file: one driver, one payload, one rate.
+///
+/// Without --to, the ends are in two network namespaces of this host, which a veth pair joins; if the kernel does not allow
+/// this, they use loopback. Ctrl-C ends the measurement and shows the figures so far; the exit code is then 6, because the
+/// record is incomplete.
+#[derive(Debug, Args)]
+pub struct Ping {
+    /// Driver that sends the messages: udp, cyclonedds, fastdds, ros2, or another driver of `tailbound driver list`
+    #[arg(default_value = "udp")]
+    pub driver: String,
+    /// Host that answers, as ssh knows it: HOST or USER@HOST. Tailbound is copied there
+    #[arg(long, value_name = "HOST")]
+    pub to: Option<String>,
+    /// Rate of the messages, e.g. 100Hz; `max` sends each message when the answer to the previous one has arrived
+    #[arg(long, value_name = "RATE", default_value = "1kHz")]
+    pub rate: Rate,
+    /// Payload of the messages, e.g. 60kB
+    #[arg(long, value_name = "SIZE", default_value = "64B")]
+    pub size: ByteSize,
+    /// Length of the measurement, e.g. 1min
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = values::time)]
+    pub duration: Nanos,
+    #[command(flatten)]
+    pub record: NewRecord,
+    /// File to write the study of this measurement to; it must not exist
+    #[arg(long, value_name = "FILE")]
+    pub save_study: Option<PathBuf>,
+    /// Print the whole report, not only the answer, one table and causes
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Run {
     /// Study file, or the name of a built-in study
     pub study: PathBuf,
-    /// Directory of the record; must not exist [default: tailbound-STUDY]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub record: NewRecord,
     /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
@@ -35,6 +82,9 @@ pub struct Run {
     /// Print only errors and warnings, and neither progress nor a table
     #[arg(long, short)]
     pub quiet: bool,
+    /// Print the answer, one table and causes in place of the whole report
+    #[arg(long, conflicts_with = "quiet")]
+    pub short: bool,
     /// End the run at the first message that fulfils a condition, e.g. 'round_trip > 20 ms or lost', and keep the
     /// events around it
     #[arg(long, value_name = "CONDITION")]

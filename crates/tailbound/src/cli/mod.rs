@@ -40,6 +40,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Ping(Ping),
     /// Measure this machine in about 20 seconds: UDP and Cyclone DDS between two network namespaces
     Quick(Quick),
     /// Run a study and write its record
@@ -110,7 +111,8 @@ impl Command {
     pub fn only_prints(&self) -> bool {
         !matches!(
             self,
-            Command::Quick(_)
+            Command::Ping(_)
+                | Command::Quick(_)
                 | Command::Run(_)
                 | Command::Tune(_)
                 | Command::Agent(_)

@@ -1,5 +1,6 @@
 //! Runs `tailbound guest`: builds, starts and uses virtual machines of this host.
 
+use super::record_dir::RecordDir;
 use crate::cli::{GuestAccelerator, GuestBuild, GuestKernel, GuestMachine, GuestRun, GuestSub};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{errln, outln};
@@ -192,7 +193,7 @@ fn run(args: &GuestRun) -> CommandResult {
         Err(e) => return Err(Failure::bad_input(format!("cannot read {given}: {e}"))),
     };
     let stem = args.study.file_stem().unwrap_or_default().to_string_lossy();
-    let record = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{stem}")));
+    let record = RecordDir::choose(args.out.as_deref(), &stem, false)?.path;
     if record.exists() {
         let text = format!("{} exists already", record.display());
         return Err(Failure::bad_input(text).help("name another directory with --out"));

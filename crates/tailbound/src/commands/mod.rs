@@ -18,8 +18,11 @@ mod image;
 mod import;
 mod k8s;
 mod lab;
+mod ping;
+mod ping_target;
 mod pod;
 mod quick;
+mod record_dir;
 mod report;
 mod run;
 mod serve;
@@ -32,6 +35,7 @@ use crate::failure::CommandResult;
 /// Runs the command that the user gave on the command line.
 pub fn dispatch(cli: Cli) -> CommandResult {
     match cli.command {
+        Command::Ping(args) => ping::ping(&args),
         Command::Quick(args) => quick::quick(&args),
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),

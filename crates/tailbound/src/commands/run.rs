@@ -1,5 +1,6 @@
 //! Runs `tailbound run`: runs a study and writes its record.
 
+use super::record_dir::RecordDir;
 use super::report;
 use crate::cli;
 use crate::drivers;
@@ -7,7 +8,7 @@ use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, colour_of_errors, errln, out, outln, width};
 use crate::progress::Display;
 use std::path::{Path, PathBuf};
-use tailbound_model::{ExitCode, Nanos, Plan, TrialSpec, Warning};
+use tailbound_model::{ExitCode, Nanos, Plan, Problem, TrialSpec, Warning};
 use tailbound_record::Record;
 use tailbound_run::controller::{RepeatOptions, UntilOptions};
 use tailbound_run::{RunOptions, controller};
@@ -29,8 +30,14 @@ pub fn run(args: &cli::Run) -> CommandResult {
             Some(lack) => Err(lack.into()),
         };
     }
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{}", plan.study)));
-    execute(plan, RunOptions { repeated, until, ..options(out, Vec::new()) }, args.quiet)
+    let mut dir = RecordDir::choose(args.record.out.as_deref(), &plan.study, args.record.force)?;
+    let options = RunOptions { repeated, until, ..options(&dir, &args.record, Vec::new()) };
+    let shown = match (args.quiet, args.short) {
+        (true, _) => Shown::Nothing,
+        (_, true) => Shown::Short,
+        _ => Shown::All,
+    };
+    execute(plan, &mut dir, options, shown)
 }
 
 /// Reads the condition of `--until`.
@@ -63,7 +70,9 @@ pub fn study_text(study: &Path) -> Result<(String, PathBuf), Failure> {
         return Ok(((*text).to_owned(), PathBuf::new()));
     }
     // Loading gives the message for a file that is missing or no study.
-    load(study, &[], false)?;
+    if !study.is_file() {
+        load(study, &[], false)?;
+    }
     let text = std::fs::read_to_string(study).map_err(|e| Failure::bad_input(format!("{}: {e}", study.display())))?;
     let directory = study.parent().unwrap_or(Path::new(""));
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
@@ -101,12 +110,32 @@ fn with_options(
 }
 
 /// Options of a run into this directory that ends after the trials of its study.
-pub fn options(out: PathBuf, warnings: Vec<Warning>) -> RunOptions {
-    RunOptions { out, command: std::env::args().collect(), warnings, driver_files, until: None, repeated: None }
+pub fn options(dir: &RecordDir, record: &cli::NewRecord, warnings: Vec<Warning>) -> RunOptions {
+    RunOptions {
+        out: dir.path.clone(),
+        command: std::env::args().collect(),
+        warnings,
+        driver_files,
+        until: None,
+        repeated: None,
+        figures: false,
+        allow_concurrent: record.allow_concurrent,
+    }
 }
 
-/// Runs a plan, writes the HTML page of the record, and prints the table.
-pub fn execute(plan: Plan, options: RunOptions, quiet: bool) -> CommandResult {
+/// How much a run prints about its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Only the path of the page, and neither progress nor a table.
+    Nothing,
+    /// The answer, one table, causes and the next step.
+    Short,
+    /// The whole report.
+    All,
+}
+
+/// Runs a plan, writes the HTML page of the record, and prints the results.
+pub fn execute(plan: Plan, dir: &mut RecordDir, options: RunOptions, shown: Shown) -> CommandResult {
     undo_changes_of_killed_runs();
     let makes_namespaces = plan
         .conditions
@@ -114,18 +143,33 @@ pub fn execute(plan: Plan, options: RunOptions, quiet: bool) -> CommandResult {
         .filter(|c| c.not_possible.is_none())
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(Failure::not_fit)?;
-    let mut display = Display::new(quiet, options.out.clone());
+    dir.begin()?;
+    let mut display = Display::new(shown == Shown::Nothing, options.out.clone());
     let finished = controller::run(plan, options, &mut display);
     display.end();
+    let is_there = dir.finish(finished.as_ref().err().map(|e| e.exit));
     let finished = finished?;
-    let record = Record::open(&finished.dir).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
-    let analysed = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
-    let page = finished.dir.join("report.html");
-    report::write(&page, tailbound_report::render_html(&analysed))?;
-    if !quiet {
-        out!("{}", tailbound_report::render_terminal(&analysed, width(), colour()));
+    if !is_there {
+        let text = "the run was interrupted before anything was measured; no record is left";
+        return Err(Failure::of(ExitCode::RecordInvalid, Problem::new("interrupted", text, "")));
     }
-    outln!("\n{}", page.display());
+    show(&finished.dir, &dir.path, shown)
+}
+
+/// Writes the HTML page of a record, prints its results, and returns the exit code of the run.
+fn show(record: &Path, named: &Path, shown: Shown) -> CommandResult {
+    let record = Record::open(record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    let analysed = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    report::write(&record.dir().join("report.html"), tailbound_report::render_html(&analysed))?;
+    match shown {
+        Shown::Nothing => {}
+        Shown::Short => {
+            out!("{}", tailbound_report::render_short(&analysed, width(), colour()));
+            outln!("\nAll tables: tailbound report {}", named.display());
+        }
+        Shown::All => out!("{}\n", tailbound_report::render_terminal(&analysed, width(), colour())),
+    }
+    outln!("{}", record.dir().join("report.html").display());
     let not_found = analysed.run.until.is_some_and(|until| until.found.is_none());
     match report::code(analysed.status) {
         ExitCode::Done if not_found => Ok(ExitCode::Undecided),

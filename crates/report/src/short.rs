@@ -1,0 +1,126 @@
+//! Formats the end of a short run for a terminal, in about 20 lines: the answer, one table, causes, and the next step. All other
+//! tables are in [`render_terminal`](crate::render_terminal).
+
+use crate::plain::plain;
+use crate::tables::summary::summary;
+use crate::tables::warnings::{grouped, warning_text};
+use crate::tables::{causes, flow};
+use crate::terminal::{Shown, flow_lines, table_lines};
+use crate::text::{Paint, wrap};
+use tailbound_document::{Finding, FindingLevel, Report};
+use tailbound_model::Severity;
+
+/// Number of lines that the text should not exceed. The table is never cut off.
+const LENGTH: usize = 22;
+/// Largest number of findings that say that something failed or must not be trusted.
+const FAILED: usize = 2;
+/// Largest number of warnings. Every one of them is in the report.
+const WARNINGS: usize = 2;
+/// Largest number of causes.
+const CAUSES: usize = 3;
+/// Largest number of lines of a cause.
+const LINES_OF_CAUSE: usize = 2;
+/// Largest number of lines of another sentence.
+const LINES: usize = 3;
+
+/// Formats the answer of a report as text for a terminal of `width` columns.
+pub fn render_short(report: &Report, width: usize, colour: bool) -> String {
+    let report = &plain(report);
+    let paint = Paint::new(colour);
+    let width = width.max(40);
+    let mut lines = answer(report, width, &paint);
+    lines.push(String::new());
+    let table = summary(report);
+    if !report.conditions.is_empty() {
+        lines.extend(table_lines(report, &table, width, &paint, Shown::Short));
+    }
+    if flow::is_all(report) {
+        lines.extend(flow_lines(report, &table, width, &paint));
+    }
+    let warnings = warning_lines(report, width, &paint);
+    let next = next_steps(report);
+    let next: Vec<String> = next.iter().flat_map(|text| cropped(&format!("Next: {text}"), width)).collect();
+    // Each part has an empty line before it, and causes have a title.
+    let rest = lines.len() + warnings.len() + next.len() + 4;
+    let room = LENGTH.saturating_sub(rest) / LINES_OF_CAUSE;
+    let causes = cause_sentences(report).into_iter().take(room.clamp(1, CAUSES));
+    let causes: Vec<String> = causes.flat_map(|text| cropped(&format!("- {text}"), width)).collect();
+    if !causes.is_empty() {
+        lines.push(String::new());
+        lines.push(paint.bold("Why messages were late"));
+        lines.extend(causes);
+    }
+    for part in [warnings, next].into_iter().filter(|part| !part.is_empty()) {
+        lines.push(String::new());
+        lines.extend(part);
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// What failed, or must not be trusted; then the most important result.
+fn answer(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
+    let worse = |f: &&Finding| f.level < FindingLevel::Result;
+    let worse = report.findings.iter().filter(worse).take(FAILED);
+    let mut lines: Vec<String> =
+        worse.flat_map(|f| first(wrap(&format!("! {}", f.text), width, 2), LINES)).map(|l| paint.alarm(&l)).collect();
+    if let Some(finding) = report.findings.iter().find(|f| f.level == FindingLevel::Result) {
+        lines.extend(first(wrap(&finding.text, width, 0), LINES).iter().map(|l| paint.bold(l)));
+    }
+    lines
+}
+
+/// The causes of late messages, the condition with the largest excess first.
+fn cause_sentences(report: &Report) -> Vec<String> {
+    let of_conditions = report.findings.iter().filter(|f| f.code == "causes").map(|f| f.text.clone());
+    // Without causes of a condition, the worst incidents say what was seen.
+    let all: Vec<String> = of_conditions.collect();
+    if all.is_empty() { causes::sentences(report).map(str::to_owned).collect() } else { all }
+}
+
+fn warning_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
+    let all: Vec<_> = grouped(&report.warnings);
+    let serious: Vec<_> = all.iter().filter(|group| group.warning.severity > Severity::Note).collect();
+    let shown = serious.iter().take(WARNINGS);
+    let mut lines: Vec<String> =
+        shown.flat_map(|w| first(wrap(&warning_text(w), width, 2), 2)).map(|l| paint.alarm(&l)).collect();
+    if serious.len() > WARNINGS {
+        lines.push(format!("({} more warnings in the report)", serious.len() - WARNINGS));
+    }
+    lines
+}
+
+/// What to try next: at present the setting that gives a quantile that needs more messages.
+fn next_steps(report: &Report) -> Vec<String> {
+    let hints = report.findings.iter().filter(|f| f.level == FindingLevel::Hint);
+    hints.take(1).map(|f| f.text.clone()).collect()
+}
+
+/// The lines of a sentence of a list, at most two.
+fn cropped(text: &str, width: usize) -> Vec<String> {
+    first(wrap(text, width, 2), LINES_OF_CAUSE)
+}
+
+/// The first lines of a text; the last of them ends with `...` if lines are left out.
+fn first(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            let cut = last.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+            last.truncate(cut);
+            last.push_str(" ...");
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first;
+
+    #[test]
+    fn a_long_text_is_cut_off_visibly() {
+        let lines = || ["first line", "second line", "third"].map(str::to_owned).to_vec();
+        assert_eq!(first(lines(), 3), lines());
+        assert_eq!(first(lines(), 2), ["first line", "second  ..."]);
+    }
+}
