@@ -132,7 +132,7 @@ fn pattern(record: &Record, report: &Report, trial: &TrialReport, quiet: &[&Tria
         let beside = quiet_unanswered.map_or(String::new(), |n| format!(", without a load {n}"));
         return Some((
             Pattern::MessagesLost,
-            format!("{} of {} never answered or never sent{beside}", found.unanswered, course.slots),
+            format!("{} of {} lost or not sent{beside}", found.unanswered, course.slots),
         ));
     }
     let quiet_m3 = quiet.most(|f| Some(f.m3.longest_ns));

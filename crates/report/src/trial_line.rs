@@ -12,7 +12,7 @@ use tailbound_stats::{Distribution, Estimate, Quantile, SecondPass};
 
 const SHOWN: [Quantile; 2] = [Quantile::P50, Quantile::P99];
 
-/// Describes a stored trial, for example `p50 62.1 us, p99 3.40 ms, max 10.8 ms, none of 60,000 without an answer`. For
+/// Describes a stored trial, for example `p50 62.1 us, p99 3.40 ms, max 10.8 ms, all of 60,000 answered`. For
 /// a flow, the text contains its throughput and losses, and the round trips of its pings. `None` if the trial has no
 /// measured slot.
 ///
@@ -41,8 +41,8 @@ pub fn trial_line(dir: &Path, trial: usize) -> Result<Option<String>, RecordErro
     words.extend(distribution.moments().max().map(|max| format!("max {}", time(max as f64))));
     let (all, lost) = (distribution.scheduled(), distribution.beyond_count());
     words.push(match lost {
-        0 => format!("none of {} without an answer", count(all)),
-        lost => format!("{} of {} without an answer", count(lost), count(all)),
+        0 => format!("all of {} answered", count(all)),
+        lost => format!("{} of {} answered", count(all - lost), count(all)),
     });
     let pings = (all > 0).then(|| words.join(", "));
     Ok(match (flow, pings) {
@@ -78,7 +78,7 @@ fn quantile(estimate: &Estimate) -> String {
     match (estimate.value_ns(), estimate) {
         (Some(ns), _) => format!("{name} {}", time(ns as f64)),
         (None, Estimate::Needs { needs, .. }) => format!("{name} needs {}", count(*needs)),
-        (None, _) => format!("{name} never"),
+        (None, _) => format!("{name} not answered"),
     }
 }
 

@@ -5,6 +5,11 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, NamedSource, So
 use std::fmt;
 use tailbound_model::{Problem, nearest};
 
+/// Longest line of a file that a message repeats, in bytes. Of a longer line, the part around the error is repeated.
+const LONGEST_LINE: usize = 200;
+/// What stands for the parts of a line that are left out.
+const DOTS: &str = "...";
+
 /// An error at a byte position of the study, before the line and the column are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -79,10 +84,41 @@ impl StudyError {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false);
         let mut out = String::new();
-        match handler.render_report(&mut out, &self.report()) {
+        match handler.render_report(&mut out, &self.cropped().report()) {
             Ok(()) => out,
             Err(fmt::Error) => format!("{self}\n"),
         }
+    }
+
+    /// The error with short lines: of a long line, only the part around the error is left.
+    fn cropped(&self) -> StudyError {
+        let Snippet { text, span: (start, length), .. } = &*self.snippet;
+        if text.lines().all(|line| line.len() <= LONGEST_LINE) {
+            return self.clone();
+        }
+        let (mut short, mut at, mut begin) = (String::new(), *start, 0);
+        for line in text.split_inclusive('\n') {
+            let body = line.trim_end_matches(['\n', '\r']);
+            let is_here = (begin..begin + line.len().max(1)).contains(start) || begin + line.len() == *start;
+            let from = if is_here { start.saturating_sub(begin + LONGEST_LINE / 2) } else { 0 };
+            let from = (from..=body.len()).find(|i| body.is_char_boundary(*i)).unwrap_or(0);
+            let until = (from + LONGEST_LINE).min(body.len());
+            let until = (until..=body.len()).find(|i| body.is_char_boundary(*i)).unwrap_or(body.len());
+            if is_here {
+                let dots = if from > 0 { DOTS.len() } else { 0 };
+                at = short.len() + dots + (start - begin).saturating_sub(from);
+            }
+            short.push_str(if from > 0 { DOTS } else { "" });
+            short.push_str(&body[from..until]);
+            short.push_str(if until < body.len() { DOTS } else { "" });
+            short.push_str(&line[body.len()..]);
+            begin += line.len();
+        }
+        let length = (*length).min(short.len().saturating_sub(at)).min(LONGEST_LINE / 2);
+        let name =
+            format!("{} (line {}, column {}; long lines are cut off here)", self.snippet.name, self.line, self.column);
+        let snippet = Snippet { name, text: short, span: (at, length) };
+        StudyError { snippet: Box::new(snippet), ..self.clone() }
     }
 
     /// Converts the error of a study to a miette diagnostic.
@@ -131,5 +167,25 @@ pub(crate) fn advice(word: &str, candidates: &[&str]) -> String {
     match nearest(word, candidates.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? Allowed words: {all}"),
         None => format!("allowed words: {all}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_str;
+    use std::path::Path;
+
+    #[test]
+    fn of_a_long_line_only_the_part_around_the_error_is_shown() {
+        let deep = format!("study: s\nload: {}\n", "[".repeat(5_000));
+        let wide = format!("{{ study: s, question: {}, nosuch: 1, note: {} }}\n", "q".repeat(2_000), "n".repeat(900));
+        for text in [deep, wide] {
+            let error = load_str("s.yaml", &text, Path::new(""), &[]).unwrap_err();
+            let shown = error.render(false, 80);
+            assert!(shown.lines().all(|line| line.chars().count() < 230) && shown.contains("..."), "{shown}");
+        }
+        let text = format!("{{ study: s, question: {}, nosuch: 1 }}\n", "q".repeat(2_000));
+        let error = load_str("s.yaml", &text, Path::new(""), &[]).unwrap_err();
+        assert!(error.render(false, 80).contains("q, nosuch: 1 }"), "{}", error.render(false, 80));
     }
 }

@@ -49,6 +49,7 @@ pub use estimate::{estimate, trial_length};
 pub use load::{check_limits, load, load_str, load_str_with, load_with};
 pub use options::{Limits, Options};
 pub use pairs::pairs;
+pub use resolve::BUILT_APART;
 pub use schema::schema;
 pub use tailbound_model::nearest;
 pub use until::parse_until;

@@ -27,11 +27,20 @@ pub fn load_with(path: &Path, options: &Options<'_>) -> Result<Plan, StudyError>
     let unreadable = |reason: String, help: String| StudyError::unreadable(&name, reason, help);
     let metadata = std::fs::metadata(path).map_err(|e| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let built_in = embedded::embedded().iter().map(|(name, _)| *name);
-        let help = nearest(&stem, built_in)
+        let built_in = || embedded::embedded().iter().map(|(name, _)| *name);
+        let help = nearest(&stem, built_in())
             .map(|n| format!("there is a built-in study `{n}`; `tailbound studies show {n}` prints it"));
-        unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), help.unwrap_or_default())
+        let all = || format!("name a file, or a built-in study: {}", built_in().collect::<Vec<_>>().join(" "));
+        unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), help.unwrap_or_else(all))
     })?;
+    if metadata.is_dir() {
+        let help = if path.join("manifest.json").is_file() {
+            format!("it is a record: `tailbound report {name}` shows it")
+        } else {
+            "name a study file (.yaml) in it".to_owned()
+        };
+        return Err(unreadable("is a directory, not a study file".into(), help));
+    }
     if !metadata.is_file() {
         return Err(unreadable("is not a file".into(), String::new()));
     }

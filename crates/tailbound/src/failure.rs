@@ -52,6 +52,13 @@ impl Failure {
         Failure { exit, problem: problem.into() }
     }
 
+    /// The first line of the text that says what failed and has words.
+    pub fn first_line(&self) -> String {
+        let is_word = |line: &&str| line.contains(char::is_alphabetic);
+        let line = self.problem.what.lines().find(is_word).unwrap_or_default();
+        line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '`').to_owned()
+    }
+
     /// Text that says what failed, without the remedy.
     pub fn what(&self) -> &str {
         &self.problem.what

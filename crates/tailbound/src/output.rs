@@ -2,6 +2,7 @@
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Writes to standard output. It is not an error if the reader has closed the pipe. Any other error ends the program
 /// with a message, so this function must not be called while changes to the host still have to be undone.
@@ -29,18 +30,40 @@ pub fn width() -> usize {
     if known { usize::from(size.ws_col) } else { 80 }
 }
 
-/// Whether standard output may have colours: only on a terminal, and not if NO_COLOR is set.
+/// When output has colours: the value of `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always, also in a pipe or a file
+    Always,
+    /// Never
+    Never,
+}
+
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Sets when output has colours. Later calls change nothing.
+pub fn set_color(color: Color) {
+    let _ = COLOR.set(color);
+}
+
+/// Whether standard output has colours.
 pub fn colour() -> bool {
-    std::io::stdout().is_terminal() && colour_is_allowed()
+    has_colour(std::io::stdout().is_terminal())
 }
 
-/// Whether standard error may have colours: only on a terminal, and not if NO_COLOR is set.
+/// Whether standard error has colours.
 pub fn colour_of_errors() -> bool {
-    std::io::stderr().is_terminal() && colour_is_allowed()
+    has_colour(std::io::stderr().is_terminal())
 }
 
-fn colour_is_allowed() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+fn has_colour(is_terminal: bool) -> bool {
+    match COLOR.get() {
+        Some(Color::Always) => true,
+        Some(Color::Never) => false,
+        Some(Color::Auto) | None => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    }
 }
 
 macro_rules! outln {

@@ -222,7 +222,7 @@ fn quantile(condition: &ConditionReport, figures: &MetricReport, label: &str, li
     let q = label.parse::<Quantile>().map_or(0.5, Quantile::as_f64);
     match figures.quantile(q) {
         Some(QuantileReport::Value { value_ns, low_ns, high_ns, too_narrow, .. }) => {
-            let high = high_ns.map_or("never".into(), |h| time(h as f64));
+            let high = high_ns.map_or("lost".into(), |h| time(h as f64));
             let found = format!("{} (95 %: {} to {high})", time(*value_ns as f64), time(*low_ns as f64));
             let outcome = match high_ns {
                 Some(high) if *high <= limit => Holds,

@@ -259,7 +259,7 @@ fn compared(
         trials_for_margin: trials_margin,
         why: whose.map(|w| {
             format!(
-                "in trials of {w}, this statistic lies among the messages without an answer: there is no ratio, \
+                "in trials of {w}, this statistic lies among the messages that were not answered: there is no ratio, \
                 and the verdict follows from the ranks"
             )
         }),

@@ -24,10 +24,20 @@ fn split(text: &str) -> Option<(f64, &str)> {
 fn parse_with(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, Problem> {
     let list = units.iter().map(|u| u.0).collect::<Vec<_>>().join(" ");
     let error = |remedy: &str| not_a_quantity(text, format!("{what} (units: {list})")).with_remedy(remedy);
+    if let Some((first, second)) = text.split_once(',') {
+        let is_quantity = |part: &str| parse_with(part, units, what).is_ok();
+        if is_quantity(first) && second.split(',').all(is_quantity) {
+            let all: Vec<&str> = text.split(',').map(str::trim).collect();
+            return Err(error(&format!("several levels are a list: write `[{}]`", all.join(", "))));
+        }
+    }
     let (number, unit) = split(text).ok_or_else(|| error(""))?;
     match units.iter().find(|u| u.0 == unit) {
         Some((_, factor)) => Ok(number * factor),
-        None if unit.is_empty() => Err(error("the number has no unit")),
+        None if unit.is_empty() => {
+            let example = units.first().map_or("", |unit| unit.0);
+            Err(error(&format!("the number has no unit: write for example `{} {example}`", text.trim())))
+        }
         None => match units.iter().find(|u| u.0.eq_ignore_ascii_case(unit)) {
             Some((near, _)) => Err(error(&format!("did you mean `{near}`? Units are case-sensitive"))),
             None => Err(error("")),

@@ -160,7 +160,7 @@ fn below(pair: &Pair) -> Vec<String> {
     for (name, side) in [("A", &pair.a), ("B", &pair.b)] {
         if side.lost + side.not_sent > 0 {
             let (lost, not_sent, all) = (count(side.lost), count(side.not_sent), count(side.scheduled));
-            lines.push(format!("{name}: of {all} messages {lost} lost, {not_sent} never sent"));
+            lines.push(format!("{name}: of {all} messages {lost} lost, {not_sent} not sent"));
         }
     }
     lines

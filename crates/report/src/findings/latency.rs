@@ -35,14 +35,11 @@ fn unanswered_words(counts: &Counts) -> String {
     let Counts { scheduled, lost, not_sent, .. } = *counts;
     match (lost, not_sent) {
         _ if lost + not_sent == scheduled => format!("none of {} messages was answered", count(scheduled)),
-        (lost, 0) => format!("{} of {} messages were never answered", count(lost), count(scheduled)),
-        (0, not_sent) => format!("{} of {} messages were never sent", count(not_sent), count(scheduled)),
-        (lost, not_sent) => format!(
-            "of {} messages, {} were never answered and {} were never sent",
-            count(scheduled),
-            count(lost),
-            count(not_sent)
-        ),
+        (lost, 0) => format!("{} of {} messages were lost", count(lost), count(scheduled)),
+        (0, not_sent) => format!("{} of {} messages were not sent", count(not_sent), count(scheduled)),
+        (lost, not_sent) => {
+            format!("of {} messages, {} were lost and {} were not sent", count(scheduled), count(lost), count(not_sent))
+        }
     }
 }
 
@@ -113,7 +110,7 @@ fn tail_words(quantile: &QuantileReport, counts: &Counts) -> String {
             let unit = Unit::of(*value_ns as f64);
             let interval = match high_ns {
                 Some(high) => format!("{} to {}", unit.number(*low_ns as f64), unit.with(*high as f64)),
-                None => format!("{} to never", unit.with(*low_ns as f64)),
+                None => format!("{} to lost", unit.with(*low_ns as f64)),
             };
             let value = unit.with(*value_ns as f64);
             format!("{rare} takes longer than {value} (95 %: {interval})")
@@ -133,7 +130,7 @@ fn outcome_words(condition: &ConditionReport) -> String {
         parts.push(format!("{} lost ({})", count(counts.lost), share(counts.lost, counts.scheduled)));
     }
     if counts.not_sent > 0 {
-        parts.push(format!("{} never sent ({})", count(counts.not_sent), share(counts.not_sent, counts.scheduled)));
+        parts.push(format!("{} not sent ({})", count(counts.not_sent), share(counts.not_sent, counts.scheduled)));
     }
     if counts.after_timeout > 0 {
         parts.push(format!("{} came after the timeout", count(counts.after_timeout)));
@@ -149,17 +146,17 @@ fn outcome_words(condition: &ConditionReport) -> String {
 /// Says that most messages count as later than every value, because they were lost or never sent.
 fn most(beyond: Beyond) -> &'static str {
     match beyond {
-        Beyond::Lost => "more than half of the messages never return",
-        Beyond::NotSent => "more than half of the messages are never sent",
-        Beyond::LostOrNotSent => "more than half of the messages are lost or never sent",
+        Beyond::Lost => "more than half of the messages are lost",
+        Beyond::NotSent => "more than half of the messages are not sent",
+        Beyond::LostOrNotSent => "more than half of the messages are lost or not sent",
     }
 }
 
 /// Says that one message in a number (`share`) counts as later than every value, because it was lost or never sent.
 fn rarely(share: &str, beyond: Beyond) -> String {
     match beyond {
-        Beyond::Lost => format!("{share} never comes back"),
-        Beyond::NotSent => format!("{share} is never sent"),
-        Beyond::LostOrNotSent => format!("{share} is lost or never sent"),
+        Beyond::Lost => format!("{share} is lost"),
+        Beyond::NotSent => format!("{share} is not sent"),
+        Beyond::LostOrNotSent => format!("{share} is lost or not sent"),
     }
 }

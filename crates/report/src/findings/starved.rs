@@ -173,7 +173,7 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     }
     let counts = &condition.counts;
     if counts.lost > 0 {
-        effects.push(format!("{} of {} messages were never answered", counts.lost, counts.scheduled));
+        effects.push(format!("{} of {} messages were lost", counts.lost, counts.scheduled));
     }
     let ends = report.trials.iter().filter(|t| trials.contains(&t.id)).flat_map(|t| t.ends.values());
     if let Some(matched) = ends.filter_map(|e| e.matched_after_ns).max().filter(|ns| *ns >= 1_000_000_000) {

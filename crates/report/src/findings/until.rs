@@ -20,7 +20,7 @@ pub(crate) fn findings(report: &Report) -> Option<Finding> {
 fn found(report: &Report, until: &UntilReport, message: &UntilMessage) -> String {
     let took = match message.value_ns {
         Some(ns) => format!("its {} was {}", message.metric, time(ns as f64)),
-        None => "it was sent, and no answer was received".into(),
+        None => "it was sent, and lost".into(),
     };
     let name = report.trial(message.trial).map(|t| report.conditions[t.condition].name.as_str());
     let mut text = format!(

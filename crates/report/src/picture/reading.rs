@@ -22,7 +22,7 @@ pub(crate) fn of_quantile(metric: &str, quantile: &QuantileReport, figures: &Met
         }
         QuantileReport::Value { value_ns, low_ns, high_ns, effective_n, too_narrow, .. } => {
             let unit = Unit::of(*value_ns as f64);
-            let high = high_ns.map_or("never".into(), |h| unit.with(h as f64));
+            let high = high_ns.map_or("lost".into(), |h| unit.with(h as f64));
             let [value, low] = [value_ns, low_ns].map(|v| unit.with(*v as f64));
             mark.lines.push(format!("{value} (95{THIN}%: {low} to {high})"));
             if *effective_n < figures.scheduled {

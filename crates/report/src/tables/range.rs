@@ -109,13 +109,13 @@ fn above(report: &Report) -> Option<(String, Vec<ValueColumn>)> {
     let title = match range {
         Some(c) => format!(
             "messages above {limit} in the chosen range, {} to {} of each trial, of the messages that have the figure \
-                (lost and never sent messages have none); below, in the whole trials",
+                (lost messages, and messages that were not sent, have none); below, in the whole trials",
             Nanos(c.from_ns),
             Nanos(c.to_ns)
         ),
         None => {
             format!(
-                "messages above {limit}, of the messages that have the figure (lost and never sent messages have \
+                "messages above {limit}, of the messages that have the figure (lost messages, and messages that were not sent, have \
                 none)"
             )
         }

@@ -192,7 +192,7 @@ fn a_quantile_among_lost_messages_has_no_value() {
     let p90 = &figures["quantiles"][1];
     assert_eq!((&p90["high_ns"], &p90["high_beyond"]), (&serde_json::Value::Null, &"lost".into()));
     let lost: Vec<_> = report.findings.iter().filter(|f| f.level == FindingLevel::Failed).collect();
-    assert!(lost[0].text.contains("100 of 1,000 messages were never answered"), "{}", lost[0].text);
+    assert!(lost[0].text.contains("100 of 1,000 messages were lost"), "{}", lost[0].text);
 }
 
 /// Tests a late sender with `on_overrun: skip`: no message is lost, and no warning reports a loss.
@@ -208,8 +208,8 @@ fn what_was_not_sent_is_not_lost() {
         assert_eq!(*p99_9, serde_json::json!({"q": 0.999, "value_ns": null, "beyond": "not_sent"}), "{metric}");
     }
     let text = &report.findings.iter().find(|f| f.code == "latency").unwrap().text;
-    assert!(text.contains("; 1 in 10 is never sent;"), "{text}");
-    assert!(text.contains("None lost, 499 never sent (1 in 10)."), "{text}");
+    assert!(text.contains("; 1 in 10 is not sent;"), "{text}");
+    assert!(text.contains("None lost, 499 not sent (1 in 10)."), "{text}");
     insta::assert_snapshot!("not_sent", render_terminal(&report, 100, false));
     assert!(render_markdown(&report).contains("| lost | not sent |"));
     assert!(render_csv(&report).contains(",not_sent,4501,0,0,499,1"));
@@ -217,10 +217,10 @@ fn what_was_not_sent_is_not_lost() {
     rows.slots.iter_mut().step_by(10).take(300).for_each(lose);
     let both = analysed(&[open_loop(vec![rows])]);
     let failed = &both.findings.iter().find(|f| f.level == FindingLevel::Failed).unwrap().text;
-    assert!(failed.contains("of 5,000 messages, 300 were never answered and 499 were never sent."), "{failed}");
+    assert!(failed.contains("of 5,000 messages, 300 were lost and 499 were not sent."), "{failed}");
     let text = &both.findings.iter().find(|f| f.code == "latency").unwrap().text;
-    assert!(text.contains("; 1 in 6.3 is lost or never sent;"), "{text}");
-    assert!(text.contains("300 lost (1 in 17), 499 never sent (1 in 10)."), "{text}");
+    assert!(text.contains("; 1 in 6.3 is lost or not sent;"), "{text}");
+    assert!(text.contains("300 lost (1 in 17), 499 not sent (1 in 10)."), "{text}");
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn each_pattern_is_recognised_by_its_figures() {
         ),
         (
             "messages lost",
-            "480 of 500 never answered or never sent, without a load 0",
+            "480 of 500 lost or not sent, without a load 0",
             Load { slots: |s| s[20..].iter_mut().for_each(crate::support::lose), ..NOTHING },
         ),
         (
@@ -309,7 +309,7 @@ fn lost_messages_are_not_nothing() {
     assert_eq!(quiet, "load_blocked_nothing");
     let (blocked, text) = code(&Load { slots: |s| s[20..].iter_mut().for_each(crate::support::lose), ..NOTHING });
     assert_eq!(blocked, "load_blocked");
-    assert!(text.ends_with("blocked under the load: 480 of 500 messages were never answered."), "{text}");
+    assert!(text.ends_with("blocked under the load: 480 of 500 messages were lost."), "{text}");
 }
 
 /// Tests that a send call counts as blocked if it takes at least one period (10 ms here), and that the sentence which says

@@ -52,6 +52,15 @@ fn terminal() {
     insta::assert_snapshot!("terminal", text);
 }
 
+/// Test: the short form has the answer, the table, the causes and the most serious warnings in few lines.
+#[test]
+fn short() {
+    let text = render_short(&report(), 80, false);
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    assert!(text.lines().count() <= 22, "{text}");
+    insta::assert_snapshot!("short", text);
+}
+
 #[test]
 fn colour_says_nothing_that_words_do_not() {
     let report = report();
@@ -371,7 +380,7 @@ fn the_short_report_agrees_with_the_whole_report() {
     let [p50, p99] = [0.5, 0.99].map(|q| us(known.quantile(q).unwrap().value_ns().unwrap()));
     let max = us(known.max_ns.unwrap());
     let told = |trial| trial_line(&dir, trial).unwrap();
-    assert_eq!(told(0), Some(format!("p50 {p50}, p99 {p99}, max {max}, 1 of 500 without an answer")));
+    assert_eq!(told(0), Some(format!("p50 {p50}, p99 {p99}, max {max}, 499 of 500 answered")));
     assert!(told(1).unwrap().contains("p99 needs 368"), "{:?}", told(1));
     assert_eq!(told(2), None, "warm-up alone");
 }

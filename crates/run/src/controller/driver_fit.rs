@@ -4,29 +4,29 @@ use super::{RunError, tool};
 use crate::end_plan::{DriverSource, driver_mode, with_driver_list};
 use crate::vendor_threads;
 use std::collections::BTreeMap;
-use tailbound_driver::{Description, DriverOption, OptionType, QosPolicy};
+use tailbound_driver::{Description, DriverOption, LoadError, OptionType, QosPolicy};
 use tailbound_model::*;
 use tailbound_study::nearest;
 
-/// Marks the conditions that a driver cannot run, or that need a network card that this host cannot give to a guest, as
-/// not possible, and removes their trials.
+/// Marks the conditions that a driver cannot run, whose driver or tool is not installed, or that need a network card that
+/// this host cannot give to a guest, as not possible, and removes their trials.
 ///
 /// # Errors
-/// A driver is not found, or no condition can be run.
+/// No condition can be run.
 pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunError> {
-    let mut found = BTreeMap::new();
+    let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         for name in condition.spec.drivers().filter(|d| d.tool.is_none()).map(|d| &d.name) {
-            if found.contains_key(name) {
+            if found.contains_key(name) || missing.contains_key(name) {
                 continue;
             }
-            let driver = drivers(name).map_err(|e| {
-                let problem = with_driver_list(&e).context(format_args!("driver `{name}`"));
-                RunError::of(ExitCode::BadInput, problem)
-            })?;
-            found.insert(name.clone(), driver);
+            match drivers(name) {
+                Ok(driver) => drop(found.insert(name.clone(), driver)),
+                Err(e) => drop(missing.insert(name.clone(), e)),
+            }
         }
     }
+    leave_out_missing(plan, &missing)?;
     let mut first = None;
     for condition in &mut plan.conditions {
         let of_driver = |spec: TrialSpec| impossible(&spec, found.get(&spec.driver.name)?.description());
@@ -40,6 +40,7 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
         }
     }
     super::machine_fit::leave_out_cards(plan);
+    tool::leave_out_missing(plan);
     let possible: Vec<bool> = plan.conditions.iter().map(|c| c.not_possible.is_none()).collect();
     plan.trials.retain(|t| possible[t.condition]);
     for (id, trial) in plan.trials.iter_mut().enumerate() {
@@ -49,6 +50,30 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
         let reason = first.or_else(|| plan.conditions.iter().find_map(|c| c.not_possible.clone()));
         let text = format!("no condition of the study can be run: {}", reason.unwrap_or_else(|| "it has none".into()));
         return Err(RunError::new(ExitCode::BadInput, text, ""));
+    }
+    Ok(())
+}
+
+/// Marks the conditions with a driver that cannot be loaded as not possible.
+///
+/// # Errors
+/// All conditions that were possible have such a driver.
+fn leave_out_missing(plan: &mut Plan, missing: &BTreeMap<String, LoadError>) -> Result<(), RunError> {
+    let is_missing = |c: &Condition| c.spec.drivers().find_map(|driver| missing.get_key_value(&driver.name));
+    let mut possible = plan.conditions.iter().filter(|c| c.not_possible.is_none());
+    if let Some((name, error)) = missing.iter().next().filter(|_| possible.all(|c| is_missing(c).is_some())) {
+        let problem = with_driver_list(error).context(format_args!("driver `{name}`"));
+        return Err(RunError::of(ExitCode::BadInput, problem));
+    }
+    for condition in plan.conditions.iter_mut().filter(|c| c.not_possible.is_none()) {
+        if let Some((name, error)) = is_missing(condition) {
+            condition.not_possible = Some(match (error, name.as_str()) {
+                (LoadError::NotFound { .. }, "fastdds" | "ros2") => {
+                    format!("driver `{name}` is not installed; `dev/{name}` in the sources of Tailbound builds it")
+                }
+                _ => format!("driver `{name}`: {}", error.problem()),
+            });
+        }
     }
     Ok(())
 }
@@ -153,10 +178,12 @@ fn impossible(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
     if let Some(key) = spec.qos.keys().find(|k| !policies.contains(&k.as_str())) {
         let has = if policies.is_empty() { "none".into() } else { policies.join(" ") };
         let near = nearest(key, policies.iter().copied()).map_or_else(String::new, |n| format!("did you mean `{n}`? "));
-        return Some(refused(
-            &format!("qos.{key}"),
-            format!("driver {} has no QoS policy `{key}`; {near}it has {has}", driver.name),
-        ));
+        let what = format!("driver {} has no QoS policy `{key}`; {near}it has {has}", driver.name);
+        let remedy = match policies.is_empty() {
+            true => format!("remove `qos` for driver {}, or measure a DDS driver, such as `cyclonedds`", driver.name),
+            false => String::new(),
+        };
+        return Some(refused(&format!("qos.{key}"), what).with_remedy(remedy));
     }
     let not_supported =
         |q: &&QosPolicy| !q.open_ended && spec.qos.get(&q.policy).is_some_and(|value| !q.values.contains(value));

@@ -12,7 +12,7 @@ use tailbound_model::*;
 pub fn dry_run(plan: &Plan) -> String {
     let mut out = String::new();
     let allowed = tailbound_host::allowed_cpus();
-    let _ = writeln!(out, "study {}: {}", plan.study, plan.question);
+    let _ = writeln!(out, "study {}: {}", plain(&plan.study), plain(&plan.question));
     let _ = writeln!(out, "\nconditions");
     for c in &plan.conditions {
         let levels = levels(c);
@@ -93,7 +93,7 @@ pub fn dry_run(plan: &Plan) -> String {
         let _ = writeln!(out, "  rows are stored during the measurement, from rings of {} cells", ring_cells(&c.spec));
     }
     out.push_str(&knobs::describe(plan));
-    let _ = writeln!(out, "\nabout {} in total", total(plan));
+    let _ = writeln!(out, "\nabout {} in total", expected_time(plan));
     out
 }
 
@@ -150,6 +150,7 @@ fn need(policy: Policy) -> &'static str {
     }
 }
 
-fn total(plan: &Plan) -> Nanos {
+/// About how long a run of the plan takes, with what each trial takes beside its messages.
+pub fn expected_time(plan: &Plan) -> Nanos {
     Nanos(plan.trials.iter().map(|t| trial_length::expected(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
 }

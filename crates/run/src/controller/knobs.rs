@@ -84,7 +84,17 @@ pub(super) fn set_network(
 /// changed.
 pub(super) fn lack(spec: &TrialSpec) -> Option<RunError> {
     let (ends, made) = (existing(spec), LabSpec::from(spec).makes_namespaces());
-    asked_here(spec).iter().find_map(|s| knob::check(s, &ends, made).err()).map(failed)
+    let refused = |s: &KnobSpec| {
+        let error = failed(knob::check(s, &ends, made).err()?);
+        Some(match s {
+            // The study has a key of its own for this kernel parameter.
+            KnobSpec::Sysctl { name, .. } if name == "kernel.sched_rt_runtime_us" => {
+                RunError { problem: error.problem.context("`host.real_time_throttling`"), ..error }
+            }
+            _ => error,
+        })
+    };
+    asked_here(spec).iter().find_map(refused)
 }
 
 /// Lists the host settings that a run would change, with their present values, one setting in each line.

@@ -49,7 +49,7 @@ mod trial_store;
 mod until;
 
 pub use driver_fit::{check_drivers, driver_limit};
-pub use dry_run::dry_run;
+pub use dry_run::{dry_run, expected_time};
 pub use error::RunError;
 pub use machine_fit::not_fit;
 pub use places::DriverFiles;

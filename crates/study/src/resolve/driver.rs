@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tailbound_model::{ConfigFile, DriverSpec};
 
 /// Names of drivers that are not part of the binary; a script `dev/NAME` builds each of these drivers.
-const APART: [&str; 2] = ["fastdds", "ros2"];
+pub const APART: [&str; 2] = ["fastdds", "ros2"];
 
 /// The driver of the ping end, and the driver of the pong end if the study names one.
 pub(super) fn drivers<'a>(

@@ -39,6 +39,7 @@ use tailbound_model::{
 
 pub(crate) use arrangement::arrangement;
 pub(crate) use clock::clock;
+pub use driver::APART as BUILT_APART;
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;

@@ -12,7 +12,7 @@ pub struct DriverCommand {
 #[derive(Debug, Subcommand)]
 pub enum DriverSub {
     /// List drivers with versions, receive modes, options and limits
-    List,
+    List(super::Listed),
     /// Run the conformance suite on a shared object or a built-in driver
     Check {
         /// Path of a shared object, or the name of a driver

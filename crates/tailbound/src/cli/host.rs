@@ -1,6 +1,6 @@
 //! Flags of `tailbound lab`, `tailbound doctor` and `tailbound clock`: the commands about this host.
 
-use super::values::time;
+use super::values::{TextFormat, time};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use tailbound_model::Nanos;
@@ -11,10 +11,30 @@ pub struct Lab {
     pub command: Option<LabSub>,
 }
 
+/// Output format of a command that lists things.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Listed {
+    /// Output format of the list
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: TextFormat,
+    #[arg(long, hide = true)]
+    pub json: bool,
+}
+
+impl Listed {
+    /// Text, for a command without a subcommand.
+    pub const TEXT: Listed = Listed { format: TextFormat::Text, json: false };
+
+    /// Whether JSON is asked for. `--json` is the spelling of earlier releases.
+    pub fn is_json(self) -> bool {
+        self.json || self.format == TextFormat::Json
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum LabSub {
     /// List active runs, and the changes that killed runs left on this host
-    List,
+    List(Listed),
     /// Undo the changes that killed runs left on this host; active runs are not touched
     Cleanup,
     /// Write the guests of a study (place vm) as configuration for another program that starts guests
@@ -45,9 +65,8 @@ pub enum LabFormat {
 
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Print the facts of this host and the verdicts on them as JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub listed: Listed,
     /// Measure for three seconds how much CPU time an ordinary thread gets on a CPU where a real-time thread never
     /// sleeps; check nothing else
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! Flags of `tailbound ping`, `quick`, `run`, `studies` and `import`: the commands that write records, and the studies that
 //! they run.
 
-use super::values;
+use super::values::{self, TextFormat};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use tailbound_model::{ByteSize, Nanos, Rate};
@@ -76,6 +76,11 @@ pub struct Run {
     /// Print conditions, order, commands, knobs, privileges and duration; run nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Output format of the description, with --dry-run
+    #[arg(long, value_enum)]
+    pub format: Option<TextFormat>,
+    #[arg(long, hide = true)]
+    pub json: bool,
     /// Refuse the study if some of its conditions are not possible
     #[arg(long)]
     pub strict: bool,
@@ -127,8 +132,8 @@ pub struct Studies {
 
 #[derive(Debug, Subcommand)]
 pub enum StudiesCommand {
-    /// List the names and questions of the built-in studies
-    List,
+    /// List the built-in studies: question, length, and what this machine lacks
+    List(super::Listed),
     /// Print the text of a built-in study
     Show {
         /// Name of the built-in study

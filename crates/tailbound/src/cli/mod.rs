@@ -3,6 +3,7 @@
 mod agent;
 mod driver;
 mod gates;
+mod grouped_help;
 mod guest;
 mod host;
 mod measure;
@@ -15,6 +16,7 @@ mod values;
 pub use agent::*;
 pub use driver::*;
 pub use gates::*;
+pub use grouped_help::command;
 pub use guest::*;
 pub use host::*;
 pub use measure::*;
@@ -22,7 +24,9 @@ pub use package::*;
 pub use pod::*;
 pub use results::*;
 pub use tune::*;
+pub use values::TextFormat;
 
+use crate::output::Color;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -34,6 +38,9 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "tailbound", version, max_term_width = 100)]
 pub struct Cli {
+    /// When output has colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    pub color: Color,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -55,9 +62,19 @@ pub enum Command {
     Serve(Serve),
     /// Check whether a record keeps the limits of a budget file, as far as its number of messages allows
     Budget(Budget),
+    /// List the records of a folder, one line each, with p99 and status
+    Ls(Ls),
     /// List the built-in studies, or print one of them
     Studies(Studies),
     Tune(Tune),
+    /// Check a study or a budget file, and run nothing
+    Validate(Validate),
+    /// Print the JSON schema of a file format
+    Schema {
+        /// File format whose schema is printed
+        #[arg(value_enum, default_value = "study")]
+        of: SchemaOf,
+    },
     /// List drivers, check a driver against the rules, export a configuration, or begin a new driver
     Driver(DriverCommand),
     /// Predict how long frames wait for the gates of a schedule (IEEE 802.1Q, taprio)

@@ -1,4 +1,5 @@
-//! Flags of `tailbound report`, `compare`, `budget` and `serve`: the commands that read records.
+//! Flags of `tailbound report`, `compare`, `budget`, `ls`, `serve`, `validate` and `schema`: the commands that read records and
+//! files.
 
 use super::values::{range, share};
 use clap::{Args, ValueEnum};
@@ -78,6 +79,12 @@ pub struct Report {
     /// File to write the report to, in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write the page of the record again and open it in a browser; without a display, its path is printed
+    #[arg(long, conflicts_with_all = ["format", "out", "figure", "trials", "short"])]
+    pub open: bool,
+    /// Print the answer, one table and causes in place of the whole report
+    #[arg(long, conflicts_with_all = ["format", "figure", "trials"])]
+    pub short: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -151,7 +158,7 @@ pub struct Budget {
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Folder of records; subfolders are searched, symbolic links are not followed
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
     /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8077")]
@@ -159,4 +166,36 @@ pub struct Serve {
     /// Host name by which browsers may request the pages, in addition to IP addresses and `localhost`; may be given more than once
     #[arg(long = "host", value_name = "NAME")]
     pub names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Ls {
+    /// Folder of records, or a record; folders below it are not searched
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    #[command(flatten)]
+    pub listed: super::Listed,
+}
+
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// Study file, name of a built-in study, or budget file
+    #[arg(value_name = "STUDY|BUDGET")]
+    pub file: PathBuf,
+    /// Set a value of the study, e.g. measure.slots=40000
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
+
+/// File formats that have a JSON schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// Study file
+    Study,
+    /// Budget file
+    Budget,
+    /// Document of `tailbound report --format json`
+    Report,
+    /// Document of `tailbound compare --format json`
+    Compare,
 }

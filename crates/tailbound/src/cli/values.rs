@@ -1,7 +1,17 @@
 //! Parsers of the values of command-line flags.
 
+use clap::ValueEnum;
 use std::time::Duration;
 use tailbound_model::{Nanos, Problem, RangeSpec};
+
+/// Output format of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextFormat {
+    /// Text for people
+    Text,
+    /// One JSON document
+    Json,
+}
 
 /// Makes the problem of a value of a flag that is not valid.
 fn bad(what: impl Into<String>) -> Problem {

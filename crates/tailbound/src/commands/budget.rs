@@ -1,27 +1,20 @@
 //! Runs `tailbound budget`: checks whether a record keeps the limits of a budget file.
 
-use super::report::write;
+use super::report::{open, write};
 use crate::cli::{Budget, Undecided};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, colour_of_errors, out, width};
 use tailbound_model::ExitCode;
-use tailbound_record::Record;
 use tailbound_report::BudgetOutcome;
 
 pub fn budget(args: &Budget) -> CommandResult {
     let budget = tailbound_study::load_budget(&args.budget)
         .map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))?;
-    let record = Record::open(&args.record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let record = open(&args.record)?;
     // The budget names its baseline relative to the directory of the budget file.
     let named = budget.baseline.as_ref().and_then(|b| b.record.as_ref());
     let named = named.map(|r| args.budget.parent().unwrap_or_else(|| "".as_ref()).join(r));
-    let baseline = args
-        .baseline
-        .clone()
-        .or(named)
-        .map(|dir| Record::open(&dir))
-        .transpose()
-        .map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let baseline = args.baseline.clone().or(named).map(|dir| open(&dir)).transpose()?;
     let judged = tailbound_report::judge_budget(&record, &budget, baseline.as_ref())
         .map_err(|e| Failure::of(ExitCode::BadInput, e))?;
 

@@ -1,22 +1,17 @@
 //! Runs `tailbound compare`: compares two records, or two levels of a factor in one record.
 
-use super::report::write;
+use super::report::{open, write};
 use crate::cli::{Compare, CompareFormat};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, out, width};
 use tailbound_model::{ExitCode, Metric};
-use tailbound_record::Record;
 use tailbound_report::{CompareOptions, ReportStatus};
 
 pub fn compare(args: &Compare) -> CommandResult {
     let options = CompareOptions { metrics: metrics(&args.metrics)?, margin: args.margin };
-    let a = Record::open(&args.a).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let a = open(&args.a)?;
     let comparison = match &args.b {
-        Some(b) => tailbound_report::compare_records(
-            &a,
-            &Record::open(b).map_err(|e| Failure::of(ExitCode::BadInput, e))?,
-            &options,
-        ),
+        Some(b) => tailbound_report::compare_records(&a, &open(b)?, &options),
         None => {
             let levels = args.levels.as_deref().and_then(|l| Some([l.first()?.as_str(), l.get(1)?.as_str()]));
             tailbound_report::compare_levels(&a, args.factor.as_deref(), levels, &options)

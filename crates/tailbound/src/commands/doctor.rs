@@ -14,10 +14,10 @@ const RESCUE_LIMIT: Duration = Duration::from_secs(8);
 pub fn doctor(args: &Doctor) -> CommandResult {
     let facts = tailbound_host::facts::collect();
     if args.rescue_test {
-        return rescue_test(&facts, args.json);
+        return rescue_test(&facts, args.listed.is_json());
     }
     let findings = tailbound_doctor::diagnose(&facts);
-    if args.json {
+    if args.listed.is_json() {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "facts": facts, "findings": findings }))
             .map_err(Failure::unexpected)?;
         outln!("{text}");

@@ -7,26 +7,41 @@ use crate::cli::DriverSub;
 use crate::drivers;
 use crate::failure::{CommandResult, Failure};
 use crate::output::outln;
+use serde_json::json;
 use std::os::unix::process::ExitStatusExt;
-use tailbound_driver::{Driver, conformance};
+use tailbound_driver::{Driver, LoadError, conformance};
 use tailbound_model::ExitCode;
 
 pub fn driver(command: Option<&DriverSub>) -> CommandResult {
     match command {
-        None | Some(DriverSub::List) => {
-            for name in drivers::known() {
-                match drivers::find(&name) {
-                    Ok(driver) => describe(&driver),
-                    Err(e) => outln!("{name}\n  cannot be used: {e}\n"),
-                }
-            }
-            Ok(ExitCode::Done)
-        }
+        None => list(false),
+        Some(DriverSub::List(listed)) => list(listed.is_json()),
         Some(DriverSub::Export(args)) => export(args),
         Some(DriverSub::New { directory, cxx }) => driver_template::write(directory, *cxx),
         Some(DriverSub::Check { driver, here: true }) => check(driver),
         Some(DriverSub::Check { driver, here: false }) => check_in_child(driver),
     }
+}
+
+fn list(as_json: bool) -> CommandResult {
+    let found: Vec<(String, Result<Driver, LoadError>)> =
+        drivers::known().into_iter().map(|name| (name.clone(), drivers::find(&name))).collect();
+    if as_json {
+        let of = |(name, driver): &(String, Result<Driver, LoadError>)| match driver {
+            Ok(driver) => json!({ "driver": name, "path": driver.path(), "description": driver.description() }),
+            Err(e) => json!({ "driver": name, "cannot_be_used": e.to_string() }),
+        };
+        let all: Vec<_> = found.iter().map(of).collect();
+        outln!("{}", serde_json::to_string_pretty(&json!({ "drivers": all })).map_err(Failure::unexpected)?);
+        return Ok(ExitCode::Done);
+    }
+    for (name, driver) in &found {
+        match driver {
+            Ok(driver) => describe(driver),
+            Err(e) => outln!("{name}\n  cannot be used: {e}\n"),
+        }
+    }
+    Ok(ExitCode::Done)
 }
 
 fn describe(driver: &Driver) {

@@ -4,39 +4,17 @@ use super::run;
 use crate::cli::{LabExport, LabFormat, LabSub};
 use crate::failure::{CommandResult, Failure};
 use crate::output::outln;
+use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use tailbound_host::journal;
+use tailbound_host::journal::{self, JournalState};
 use tailbound_model::{ExitCode, PlaceSpec, VmSpec};
 
 pub fn lab(command: Option<&LabSub>) -> CommandResult {
     let failed = |e: journal::JournalError| Failure::of(ExitCode::RunFailed, e);
     match command {
-        None | Some(LabSub::List) => {
-            let states = journal::list().map_err(failed)?;
-            if states.is_empty() {
-                outln!("nothing: no run is active, and no run left changes on this host");
-            }
-            for state in states {
-                let life = match (state.owner_alive, state.stale_boot, state.busy) {
-                    (_, true, _) => {
-                        "this run belongs to an earlier boot; `tailbound lab cleanup` removes what is \
-                        left of it"
-                    }
-                    (true, ..) => "is active",
-                    (_, _, true) => "is being cleaned up",
-                    _ => "this run was killed: `tailbound lab cleanup` undoes its changes",
-                };
-                outln!("run {} {life}", state.run);
-                for entry in &state.entries {
-                    outln!("  {}", tailbound_host::undo::describe(&entry.undo));
-                }
-                if let Some(problem) = &state.problem {
-                    outln!("  problem: {problem}");
-                }
-            }
-            Ok(ExitCode::Done)
-        }
+        None => list(false),
+        Some(LabSub::List(listed)) => list(listed.is_json()),
         Some(LabSub::Cleanup) => {
             let report = journal::cleanup(&mut |line| outln!("{line}")).map_err(failed)?;
             if report.undone.is_empty() && report.failed.is_empty() {
@@ -49,6 +27,43 @@ pub fn lab(command: Option<&LabSub>) -> CommandResult {
         }
         Some(LabSub::Export(args)) => export(args),
     }
+}
+
+fn list(as_json: bool) -> CommandResult {
+    let states = journal::list().map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    if as_json {
+        let of = |state: &JournalState| {
+            let undone: Vec<String> = state.entries.iter().map(|e| tailbound_host::undo::describe(&e.undo)).collect();
+            json!({
+                "run": state.run, "active": state.owner_alive, "of_earlier_boot": state.stale_boot,
+                "being_cleaned_up": state.busy, "changes": undone, "problem": state.problem,
+                "process": state.header.as_ref().map(|h| h.owner.pid),
+                "command": state.header.as_ref().map(|h| h.command.clone()),
+            })
+        };
+        let all: Vec<_> = states.iter().map(of).collect();
+        outln!("{}", serde_json::to_string_pretty(&json!({ "runs": all })).map_err(Failure::unexpected)?);
+        return Ok(ExitCode::Done);
+    }
+    if states.is_empty() {
+        outln!("nothing: no run is active, and no run left changes on this host");
+    }
+    for state in states {
+        let life = match (state.owner_alive, state.stale_boot, state.busy) {
+            (_, true, _) => "this run belongs to an earlier boot; `tailbound lab cleanup` removes what is left of it",
+            (true, ..) => "is active",
+            (_, _, true) => "is being cleaned up",
+            _ => "this run was killed: `tailbound lab cleanup` undoes its changes",
+        };
+        outln!("run {} {life}", state.run);
+        for entry in &state.entries {
+            outln!("  {}", tailbound_host::undo::describe(&entry.undo));
+        }
+        if let Some(problem) = &state.problem {
+            outln!("  problem: {problem}");
+        }
+    }
+    Ok(ExitCode::Done)
 }
 
 fn export(args: &LabExport) -> CommandResult {

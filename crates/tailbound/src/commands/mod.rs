@@ -18,6 +18,7 @@ mod image;
 mod import;
 mod k8s;
 mod lab;
+mod ls;
 mod ping;
 mod ping_target;
 mod pod;
@@ -28,6 +29,8 @@ mod run;
 mod serve;
 mod studies;
 mod tune;
+mod study_needs;
+mod validate;
 
 use crate::cli::{Cli, Command};
 use crate::failure::CommandResult;
@@ -48,6 +51,9 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Compare(args) => compare::compare(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Tune(args) => tune::tune(&args),
+        Command::Ls(args) => ls::ls(&args),
+        Command::Validate(args) => validate::validate(&args),
+        Command::Schema { of } => validate::schema(of),
         Command::Studies(args) => studies::studies(args.command.as_ref()),
         Command::Driver(args) => driver::driver(args.command.as_ref()),
         Command::Gates { command } => gates::gates(&command),

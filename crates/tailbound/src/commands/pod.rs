@@ -5,6 +5,7 @@
 
 use crate::cli::PodSub;
 use crate::failure::CommandResult;
+use tailbound_model::Problem;
 
 #[cfg(feature = "pods")]
 mod with_cluster;
@@ -18,16 +19,21 @@ pub fn pod(command: &PodSub) -> CommandResult {
 #[cfg(feature = "pods")]
 use with_cluster::answer;
 
+/// The problem of a program that cannot reach a Kubernetes cluster.
+pub fn missing_feature() -> Problem {
+    Problem::new(
+        "feature_missing",
+        "this tailbound was built without the feature `pods`",
+        "build tailbound with `cargo build --release --features pods -p tailbound`",
+    )
+}
+
 #[cfg(not(feature = "pods"))]
 fn answer(command: &PodSub) -> CommandResult {
     use crate::failure::Failure;
     use crate::output::out;
-    use tailbound_model::{ClusterAnswer, ExitCode, PodMade, Problem};
-    let problem = Problem::new(
-        "feature_missing",
-        "this tailbound was built without the feature `pods`",
-        "build tailbound with `cargo build --release --features pods -p tailbound`",
-    );
+    use tailbound_model::{ClusterAnswer, ExitCode, PodMade};
+    let problem = missing_feature();
     if matches!(command, PodSub::Make | PodSub::Serve) {
         let answer = ClusterAnswer::<PodMade>::OutOfReach(problem);
         out!("{}\n", serde_json::to_string(&answer).unwrap_or_default());

@@ -63,20 +63,19 @@ impl RecordDir {
         Ok(())
     }
 
-    /// Ends a run. A record without a sample is removed; after an exit code that `logs` explain, it stays and does not prevent a
-    /// later run. Returns whether the record is there.
+    /// Ends a run. A record without a sample is removed, and the record that it was to replace is put back. Where none is replaced
+    /// and the exit code is one that `logs` explain, it stays; it does not prevent a later run. Returns whether the record of the
+    /// run is there.
     pub fn finish(&self, failed: Option<ExitCode>) -> bool {
         let is_explained = failed.is_some_and(|exit| !matches!(exit, ExitCode::BadInput | ExitCode::MachineNotFit));
-        if !is_explained && has_measured_nothing(&self.path) {
+        let replaced = self.replaced.as_ref().filter(|kept| !has_measured_nothing(kept));
+        if has_measured_nothing(&self.path) && (!is_explained || replaced.is_some()) {
             let _ = fs::remove_dir_all(&self.path);
         }
         let is_there = self.path.exists();
         if let Some(kept) = &self.replaced {
-            let undone = match is_there {
-                true => fs::remove_dir_all(kept),
-                false => fs::rename(kept, &self.path),
-            };
-            if let Err(e) = undone {
+            let ended = if is_there { fs::remove_dir_all(kept) } else { fs::rename(kept, &self.path) };
+            if let Err(e) = ended {
                 errln!("warning: the record that was replaced is left at {}: {e}", kept.display());
             }
         }

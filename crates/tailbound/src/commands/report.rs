@@ -2,23 +2,33 @@
 
 use crate::cli::{Format, Picture, Report};
 use crate::failure::{CommandResult, Failure};
-use crate::output::{colour, errln, width};
+use crate::output::{colour, errln, outln, width};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use tailbound_model::ExitCode;
-use tailbound_record::Record;
+use tailbound_record::{Record, RecordError};
 use tailbound_report::{Figure, Perfetto, ReportStatus};
+
+/// Largest number of records that a message names.
+const MOST_RECORDS: usize = 6;
 
 pub fn report(args: &Report) -> CommandResult {
     if !args.trials.is_empty() && args.format != Format::Perfetto {
         return Err(Failure::bad_input("--trial chooses trials of a trace, and another format was asked for")
             .help("add --format perfetto, or leave out --trial"));
     }
-    let mut record = Record::open(&args.record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let mut record = open(&args.record)?;
     record.manifest.plan.report.range = args.range.or(record.manifest.plan.report.range);
     let report = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    if args.open {
+        let page = record.dir().join("report.html");
+        write(&page, tailbound_report::render_html(&report))?;
+        open_page(&page)?;
+        return Ok(code(report.status));
+    }
     let text: Vec<u8> = match args.format {
+        Format::Terminal if args.short => tailbound_report::render_short(&report, width(), colour()).into(),
         Format::Perfetto => {
             trace(&record, &report, args)?;
             return Ok(code(report.status));
@@ -41,6 +51,72 @@ pub fn report(args: &Report) -> CommandResult {
         }
     }
     Ok(code(report.status))
+}
+
+/// Opens a record that the user named.
+///
+/// # Errors
+/// The directory is not a record. The message names the records that are there.
+pub fn open(dir: &Path) -> Result<Record, Failure> {
+    Record::open(dir).map_err(|failed| match not_a_record(dir, &failed) {
+        Some((text, help)) => Failure::bad_input(text).help(help),
+        None => Failure::of(ExitCode::BadInput, failed),
+    })
+}
+
+/// What is wrong with a record whose manifest is damaged, and what is left of the record.
+fn damaged(dir: &Path, shown: &str, error: &RecordError) -> Option<(String, String)> {
+    let RecordError::Damaged { reason, .. } = error else { return None };
+    let trials = std::fs::read_dir(dir.join("samples")).into_iter().flatten().flatten().count();
+    let text = format!("the manifest of {shown} is damaged: {reason}");
+    let help = format!(
+        "copy manifest.json again from where the record was made; the samples of {trials} trials in {shown}/samples are \
+         separate Parquet files"
+    );
+    Some((text, help))
+}
+
+/// What is at a path that is not a record, and what to write in its place. `None` = the error says so itself.
+fn not_a_record(dir: &Path, error: &RecordError) -> Option<(String, String)> {
+    let shown = tailbound_model::plain(&dir.display().to_string());
+    if dir.is_file() {
+        let parent = dir.parent().unwrap_or_else(|| Path::new("")).to_owned();
+        return Some(match parent.join("manifest.json").is_file() {
+            true => (format!("{shown} is a file of a record"), format!("name the record: {}", parent.display())),
+            false => (format!("{shown} is a file, not a record"), "name the directory of a record".into()),
+        });
+    }
+    if dir.join("manifest.json").exists() {
+        return damaged(dir, &shown, error);
+    }
+    let folder = if dir.is_dir() { dir } else { Path::new(".") };
+    let mut records = super::ls::records(folder);
+    let more = records.len().saturating_sub(MOST_RECORDS);
+    records.truncate(MOST_RECORDS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let there = if dir.is_dir() { "there" } else { "here" };
+    let help = match records.is_empty() {
+        true => format!("no records are {there}; `tailbound ping` or `tailbound run STUDY` makes one"),
+        false => format!("records {there}: {}{more}", records.join(", ")),
+    };
+    let why = if dir.is_dir() { "is not a record: it has no manifest.json" } else { "does not exist" };
+    Some((format!("{shown} {why}"), help))
+}
+
+/// Opens a page in a browser. Without a display, its path is printed.
+fn open_page(page: &Path) -> Result<(), Failure> {
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let opened = has_display && {
+        let mut command = std::process::Command::new("xdg-open");
+        command.arg(page).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !opened {
+        let why = if has_display { "xdg-open cannot open the page" } else { "there is no display" };
+        errln!("{why}; open this file in a browser:");
+        outln!("{}", page.display());
+    }
+    Ok(())
 }
 
 /// Writes the trace of a record packet by packet, and sentences about what it does not have to standard error.

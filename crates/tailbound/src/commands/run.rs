@@ -2,18 +2,23 @@
 
 use super::record_dir::RecordDir;
 use super::report;
-use crate::cli;
+use crate::cli::{self, TextFormat};
 use crate::drivers;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, colour_of_errors, errln, out, outln, width};
 use crate::progress::Display;
 use std::path::{Path, PathBuf};
-use tailbound_model::{ExitCode, Nanos, Plan, Problem, TrialSpec, Warning};
+use tailbound_model::{Condition, ExitCode, Nanos, PlaceSpec, Plan, Problem, TrialSpec, Warning};
 use tailbound_record::Record;
 use tailbound_run::controller::{RepeatOptions, UntilOptions};
 use tailbound_run::{RunOptions, controller};
 
 pub fn run(args: &cli::Run) -> CommandResult {
+    if !args.dry_run && (args.json || args.format.is_some()) {
+        let text = "--format describes what a run would do, and needs --dry-run";
+        return Err(Failure::bad_input(text)
+            .help("add --dry-run; `tailbound report RECORD --format json` prints the results of a run"));
+    }
     let until = args.until.as_ref().map(|text| until(text, args.at_most)).transpose()?;
     let mut plan = load(&args.study, &args.settings, args.strict)?;
     if let Some(until) = &until {
@@ -24,11 +29,7 @@ pub fn run(args: &cli::Run) -> CommandResult {
         controller::repeat(&mut plan, repeated.time);
     }
     if args.dry_run {
-        out!("{}", controller::dry_run(&plan));
-        return match controller::not_fit(&plan, driver_files) {
-            None => Ok(ExitCode::Done),
-            Some(lack) => Err(lack.into()),
-        };
+        return dry_run(&plan, args.json || args.format == Some(TextFormat::Json));
     }
     let mut dir = RecordDir::choose(args.record.out.as_deref(), &plan.study, args.record.force)?;
     let options = RunOptions { repeated, until, ..options(&dir, &args.record, Vec::new()) };
@@ -38,6 +39,29 @@ pub fn run(args: &cli::Run) -> CommandResult {
         _ => Shown::All,
     };
     execute(plan, &mut dir, options, shown)
+}
+
+/// Describes what a run would do, and fails if this machine cannot do it.
+fn dry_run(plan: &Plan, as_json: bool) -> CommandResult {
+    if as_json {
+        let document = serde_json::json!({ "plan": plan, "expected_ns": controller::expected_time(plan).0 });
+        outln!("{}", serde_json::to_string_pretty(&document).map_err(Failure::unexpected)?);
+    } else {
+        out!("{}", controller::dry_run(plan));
+    }
+    check_build(plan)?;
+    controller::not_fit(plan, driver_files).map_or(Ok(ExitCode::Done), |lack| Err(lack.into()))
+}
+
+/// Refuses pods if this program cannot reach a cluster.
+fn check_build(plan: &Plan) -> Result<(), Failure> {
+    let is_pod =
+        |c: &Condition| [&c.spec.ping.place, &c.spec.pong.place].iter().any(|p| matches!(p, PlaceSpec::Pod(_)));
+    let has_pods = plan.conditions.iter().filter(|c| c.not_possible.is_none()).any(is_pod);
+    match has_pods && !cfg!(feature = "pods") {
+        true => Err(Failure::of(ExitCode::MachineNotFit, super::pod::missing_feature())),
+        false => Ok(()),
+    }
 }
 
 /// Reads the condition of `--until`.
@@ -89,11 +113,11 @@ fn built_in(study: &Path) -> Option<&'static (&'static str, &'static str)> {
 fn with_options(
     settings: &[String],
     strict: bool,
-    load: impl FnOnce(&tailbound_study::Options<'_>) -> Result<Plan, tailbound_study::StudyError>,
+    load: impl Fn(&tailbound_study::Options<'_>) -> Result<Plan, tailbound_study::StudyError>,
 ) -> Result<Plan, Failure> {
     let allowed = tailbound_host::allowed_cpus();
-    let names = drivers::known();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let known = drivers::known();
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
     let limits = |spec: &TrialSpec| controller::driver_limit(spec, drivers::find);
     let options = tailbound_study::Options {
         settings,
@@ -103,10 +127,24 @@ fn with_options(
         tools: tailbound_tools::shipped(),
         limits: Some(&limits),
     };
-    let loaded = load(&options);
-    let mut plan = loaded.map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))?;
+    let wrong = |e: tailbound_study::StudyError| Failure::bad_input(e.render(colour_of_errors(), width()));
+    let mut plan = match load(&options) {
+        Ok(plan) => plan,
+        // If only a driver is missing that can be built, the conditions with other drivers can be run.
+        Err(e) => {
+            let names: Vec<&str> = names.iter().copied().chain(tailbound_study::BUILT_APART).collect();
+            let mut plan =
+                load(&tailbound_study::Options { known_drivers: &names, ..options }).map_err(|_| wrong(e.clone()))?;
+            controller::check_drivers(&mut plan, drivers::find).map_err(|_| wrong(e))?;
+            plan
+        }
+    };
     controller::check_drivers(&mut plan, drivers::find)?;
-    Ok(plan)
+    match plan.conditions.iter().find_map(|c| c.not_possible.as_ref()).filter(|_| strict) {
+        Some(reason) => Err(Failure::bad_input(format!("some conditions are not possible: {reason}"))
+            .help("leave out --strict to run the others")),
+        None => Ok(plan),
+    }
 }
 
 /// Options of a run into this directory that ends after the trials of its study.
@@ -143,6 +181,7 @@ pub fn execute(plan: Plan, dir: &mut RecordDir, options: RunOptions, shown: Show
         .filter(|c| c.not_possible.is_none())
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(Failure::not_fit)?;
+    check_build(&plan)?;
     dir.begin()?;
     let mut display = Display::new(shown == Shown::Nothing, options.out.clone());
     let finished = controller::run(plan, options, &mut display);

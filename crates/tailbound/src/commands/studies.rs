@@ -1,24 +1,83 @@
-//! Runs `tailbound studies`: lists the built-in studies, or prints one of them.
+//! Runs `tailbound studies`: lists the built-in studies with what they need, or prints one of them.
 
-use crate::cli::StudiesCommand;
+use super::{run, study_needs};
+use crate::cli::{Listed, StudiesCommand};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{out, outln};
-use tailbound_model::ExitCode;
+use serde_json::json;
+use std::path::Path;
+use study_needs::{Group, Needs};
+use tailbound_model::{ExitCode, Nanos};
 
 pub fn studies(command: Option<&StudiesCommand>) -> CommandResult {
     match command {
-        None | Some(StudiesCommand::List) => {
-            for (name, text) in tailbound_study::embedded() {
-                let question = text.lines().find_map(|l| l.strip_prefix("question:")).unwrap_or("").trim();
-                outln!("{name:<16} {}", question.trim_matches(|c| c == '"' || c == '\''));
-            }
-            outln!("\n`tailbound studies show NAME` prints a study, `tailbound run NAME` runs the study.");
-            Ok(ExitCode::Done)
-        }
+        None => list(Listed::TEXT),
+        Some(StudiesCommand::List(listed)) => list(*listed),
         Some(StudiesCommand::Show { name }) => {
             out!("{}", text(name)?);
             Ok(ExitCode::Done)
         }
+    }
+}
+
+/// A built-in study in the list.
+struct Listing {
+    name: &'static str,
+    question: String,
+    needs: Needs,
+}
+
+fn list(listed: Listed) -> CommandResult {
+    let of = |(name, text): &(&'static str, &'static str)| {
+        let question = text.lines().find_map(|l| l.strip_prefix("question:")).unwrap_or("").trim();
+        let question = question.trim_matches(|c| c == '"' || c == '\'').to_owned();
+        Listing { name, question, needs: study_needs::of(&run::load(Path::new(name), &[], false)) }
+    };
+    let all: Vec<Listing> = tailbound_study::embedded().iter().map(of).collect();
+    if listed.is_json() {
+        let of = |study: &Listing| {
+            let Needs { length, conditions, possible, lacks, group } = &study.needs;
+            json!({
+                "study": study.name, "question": study.question, "group": group.title(), "lacks": lacks,
+                "length_ns": length.map(|length| length.0), "conditions": conditions, "possible": possible,
+            })
+        };
+        let all: Vec<_> = all.iter().map(of).collect();
+        outln!("{}", serde_json::to_string_pretty(&json!({ "studies": all })).map_err(Failure::unexpected)?);
+        return Ok(ExitCode::Done);
+    }
+    for group in [Group::OneMachine, Group::Isolated, Group::SeveralMachines] {
+        outln!("{}", group.title());
+        for study in all.iter().filter(|study| study.needs.group == group) {
+            outln!("  {:<24} {:>9}  {}", study.name, length(study.needs.length), study.question);
+            if let Some(note) = note(&study.needs) {
+                outln!("  {:<24} {:>9}  {note}", "", "");
+            }
+        }
+        outln!("");
+    }
+    outln!("`tailbound studies show NAME` prints a study, `tailbound run NAME` runs the study.");
+    Ok(ExitCode::Done)
+}
+
+/// What this machine lacks for a study, in words; `None` = it can be run as it is.
+fn note(needs: &Needs) -> Option<String> {
+    let lacks = needs.lacks.join("; ");
+    match (needs.possible, needs.conditions) {
+        (_, 0) => Some(format!("cannot be run here: {lacks}")),
+        (possible, all) if possible < all => Some(format!("{possible} of {all} conditions can be run here: {lacks}")),
+        _ if needs.lacks.is_empty() => None,
+        _ => Some(format!("needs {lacks}")),
+    }
+}
+
+/// About how long a study takes, in words.
+fn length(of: Option<Nanos>) -> String {
+    match of.map(|length| length.secs()) {
+        None => "?".into(),
+        Some(s) if s < 100.0 => format!("{s:.0} s"),
+        Some(s) if s < 6_000.0 => format!("{:.0} min", s / 60.0),
+        Some(s) => format!("{:.1} h", s / 3_600.0),
     }
 }
 
@@ -31,4 +90,26 @@ pub fn text(name: &str) -> Result<&'static str, Failure> {
         Failure::bad_input(format!("there is no built-in study `{name}`"))
             .help(format!("{near}these exist: {}", names.join(" ")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_says_what_this_machine_lacks() {
+        let needs = |possible, conditions, lacks: &[&str]| Needs {
+            length: Some(Nanos(90_000_000_000)),
+            conditions,
+            possible,
+            lacks: lacks.iter().map(|lack| (*lack).to_owned()).collect(),
+            group: Group::OneMachine,
+        };
+        assert_eq!(note(&needs(4, 4, &[])), None);
+        assert_eq!(note(&needs(4, 4, &["a second host"])).unwrap(), "needs a second host");
+        assert_eq!(note(&needs(2, 4, &["x"])).unwrap(), "2 of 4 conditions can be run here: x");
+        assert_eq!(note(&needs(0, 0, &["x"])).unwrap(), "cannot be run here: x");
+        assert_eq!(length(needs(0, 0, &[]).length), "90 s");
+        assert_eq!(length(Some(Nanos(9_960_000_000_000))), "2.8 h");
+    }
 }

@@ -184,9 +184,11 @@ fn the_record_exists() {
 fn quick_never_moves_what_it_did_not_make() {
     let bench = Bench::new();
     fs::create_dir(bench.path("tailbound-quick")).unwrap();
-    let (code, text) = exit_and_stderr(&bench.tailbound().arg("quick").output().unwrap());
+    let quick = ["quick", "--out", "tailbound-quick", "--force"];
+    let (code, text) = exit_and_stderr(&bench.tailbound().args(quick).output().unwrap());
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("is not a record of `quick`"), "{text}");
+    assert!(text.contains("is not a record, and --force replaces only records"), "{text}");
+    assert!(bench.path("tailbound-quick").exists());
 }
 
 #[test]
@@ -262,7 +264,7 @@ fn a_run_prints_each_trial_when_it_ends() {
     assert_eq!(text.matches("trial 1/1: ").count(), 2, "{text}");
     assert!(text.contains("1 trial, about ") && text.contains(" left\n"), "{text}");
     let told = text.lines().find(|l| l.contains("p50 ")).unwrap();
-    assert!(told.contains(&format!("none of {} without an answer", figures["scheduled"])), "{told}");
+    assert!(told.contains(&format!("all of {} answered", figures["scheduled"])), "{told}");
 }
 
 #[test]

@@ -265,7 +265,7 @@ fn two_runs_at_once_do_not_disturb_each_other() {
         let study = bench.study(&study);
         let mut command = bench.tailbound();
         command.env("TAILBOUND_STATE_DIR", one.path("state")).env("TAILBOUND_LOG", "debug");
-        command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+        command.args(["run", "--allow-concurrent"]).arg(study).arg("--out").arg(bench.path("record"));
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let (first, second) = (spawn(&one), spawn(&two));

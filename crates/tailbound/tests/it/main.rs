@@ -11,6 +11,7 @@ mod diagnostics_log;
 mod driver_chapter;
 mod drivers;
 mod errors;
+mod first_use;
 mod gates;
 mod hardware_clocks;
 mod image;
@@ -102,6 +103,8 @@ mod packets;
 mod path_check;
 #[cfg(feature = "system-tests")]
 mod perfetto;
+#[cfg(feature = "system-tests")]
+mod ping;
 #[cfg(feature = "system-tests")]
 mod places;
 #[cfg(feature = "system-tests")]

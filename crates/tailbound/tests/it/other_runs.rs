@@ -20,7 +20,17 @@ fn a_run_beside_another_run_says_so() {
     first.arg("run").arg(&long).arg("--out").arg(bench.path("first")).stdout(Stdio::null()).stderr(Stdio::piped());
     let first = first.spawn().unwrap();
     wait_for_measuring(first.id() as i32, "ping");
-    let second = bench.run(&study(200), &[]);
+    // Without the flag, the second run is refused, and the message names process and record of the first one.
+    let (code, text) = exit_and_stderr(&bench.run(&study(200), &[]));
+    assert_eq!(code, 3, "{text}");
+    let named = format!("process {} runs `", first.id());
+    assert!(
+        text.contains(&named) && text.contains("/first; both would use") && text.contains("--allow-concurrent"),
+        "{text}"
+    );
+    assert!(!bench.path("record").exists(), "nothing is left of it");
+    let mut second = bench.to_run(bench.tailbound(), "record", &study(200));
+    let second = second.arg("--allow-concurrent").output().unwrap();
     assert_eq!(exit_and_stderr(&second).0, 0, "{}", exit_and_stderr(&second).1);
     let (code, text) = exit_and_stderr(&first.wait_with_output().unwrap());
     assert_eq!(code, 0, "{text}");

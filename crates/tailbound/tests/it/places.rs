@@ -52,7 +52,7 @@ fn quick_without_root() {
     assert_eq!(code, 0, "{text}");
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(out.contains("path veth") || text.contains("the run measures over loopback in place"), "{out}{text}");
-    assert!(bench.path("tailbound-quick/report.html").exists());
+    assert!(bench.path("latest/report.html").exists());
     if text.contains("the run measures over loopback in place") {
         println!("skipped: no user namespaces here, quick fell back to loopback and said so");
     }

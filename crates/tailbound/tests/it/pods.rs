@@ -198,7 +198,7 @@ fn a_network_policy_that_nobody_enforces_is_reported() {
     let text = exit_and_stderr(&output).1;
     assert!(text.contains("the network policy nobody selects the pod tailbound-"), "{text}");
     assert!(text.contains("but Flannel with VXLAN enforces no policies: forbidden packets pass"), "{text}");
-    assert!(text.contains("none of 500 without an answer"), "{text}");
+    assert!(text.contains("all of 500 answered"), "{text}");
 }
 
 #[test]

@@ -71,6 +71,17 @@ fn legs_hold_the_truth(hosts: &TwoHosts) {
     }
 }
 
+/// Test: `tailbound ping` finds the address of the host by the name that ssh knows, and the own address by the route.
+fn a_ping_finds_the_addresses(hosts: &TwoHosts) {
+    let mut command = hosts.tailbound();
+    command.args(["ping", "--to", "guest-1", "--for", "1s", "--out", "record"]);
+    succeeded(&command.output().unwrap());
+    let manifest = hosts.bench.manifest();
+    assert_eq!(manifest["trials"][0]["ends"]["pong"]["host"], "guest-1");
+    let source = manifest["plan"]["source"].as_str().unwrap();
+    assert!(source.contains("ping: { address: 10.97.0.1 }, pong: { address: 10.97.0.2 }"), "{source}");
+}
+
 #[test]
 fn a_host_gets_the_bundle_once_and_its_clock_is_bounded() {
     let hosts = TwoHosts::new(AHEAD_S);
@@ -102,6 +113,8 @@ fn a_host_gets_the_bundle_once_and_its_clock_is_bounded() {
     let text = study("host: guest-1", "driver: udp");
     succeeded(&hosts.run(&text).output().unwrap());
     assert_eq!((bundles(), made(&before[0])), (before.clone(), when));
+    std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+    a_ping_finds_the_addresses(&hosts);
     std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();
     succeeded(&hosts.run(&study("host: guest-1, bundle: remove", "driver: udp")).output().unwrap());
     assert!(bundles().is_empty(), "{:?}", bundles());

@@ -210,6 +210,18 @@ pub(in crate::controller) fn lack(spec: &TrialSpec) -> Option<RunError> {
     Some(RunError::new(ExitCode::MachineNotFit, text, remedy))
 }
 
+/// Marks the conditions with a tool whose program is not installed as not possible, if another condition needs no such
+/// program.
+pub(in crate::controller) fn leave_out_missing(plan: &mut Plan) {
+    let possible = || plan.conditions.iter().filter(|c| c.not_possible.is_none());
+    if possible().all(|c| lack(&c.spec).is_some()) {
+        return;
+    }
+    for condition in plan.conditions.iter_mut().filter(|c| c.not_possible.is_none()) {
+        condition.not_possible = lack(&condition.spec).map(|error| error.problem.to_string());
+    }
+}
+
 /// Lists the differences between what a tool can do and what the study asks for, as sentences.
 pub(super) fn remarks(spec: &TrialSpec, tool: &Tool) -> Vec<String> {
     let mut all = Vec::new();

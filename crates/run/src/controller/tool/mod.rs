@@ -4,5 +4,5 @@
 mod fit;
 mod run;
 
-pub(super) use fit::{describe, impossible, lack};
+pub(super) use fit::{describe, impossible, lack, leave_out_missing};
 pub(super) use run::run;

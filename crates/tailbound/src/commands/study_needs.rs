@@ -1,0 +1,90 @@
+//! What the plan of a study needs that this machine may not have: other machines, programs, drivers.
+
+use crate::failure::Failure;
+use tailbound_lab::LabSpec;
+use tailbound_model::{Nanos, PlaceSpec, Plan};
+use tailbound_run::controller;
+
+/// Where the ends of a study run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    OneMachine,
+    Isolated,
+    SeveralMachines,
+}
+
+impl Group {
+    /// Title of the group in the list of studies.
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::OneMachine => "On this machine",
+            Group::Isolated => "In containers and virtual machines of this machine",
+            Group::SeveralMachines => "With other machines",
+        }
+    }
+}
+
+/// What a study needs.
+#[derive(Debug)]
+pub struct Needs {
+    /// Expected length of the study; `None` = it cannot be planned here.
+    pub length: Option<Nanos>,
+    /// Number of conditions; 0 = the study cannot be planned here.
+    pub conditions: usize,
+    /// Number of conditions whose drivers and tools are there.
+    pub possible: usize,
+    /// What is missing, or has to be provided.
+    pub lacks: Vec<String>,
+    pub group: Group,
+}
+
+/// The needs of a study, from its plan or the reason why it has none.
+pub fn of(plan: &Result<Plan, Failure>) -> Needs {
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(failure) => {
+            let lacks = vec![failure.first_line()];
+            return Needs { length: None, conditions: 0, possible: 0, lacks, group: Group::OneMachine };
+        }
+    };
+    let mut lacks: Vec<String> = Vec::new();
+    let mut group = Group::OneMachine;
+    for spec in plan.conditions.iter().map(|c| &c.spec) {
+        for place in [&spec.ping.place, &spec.pong.place] {
+            let (of, need) = of_place(place);
+            group = if of as u8 > group as u8 { of } else { group };
+            lacks.extend(need.map(str::to_owned).filter(|need| !lacks.contains(need)));
+        }
+    }
+    let reasons = plan.conditions.iter().filter_map(|c| c.not_possible.clone());
+    let of_labs = plan.conditions.iter().filter(|c| c.not_possible.is_none() && group == Group::OneMachine);
+    let of_labs = of_labs.flat_map(|c| LabSpec::from(&c.spec).check()).map(|lack| lack.what);
+    for lack in reasons.chain(of_labs) {
+        if !lacks.contains(&lack) {
+            lacks.push(lack);
+        }
+    }
+    lacks.truncate(3);
+    Needs {
+        length: Some(controller::expected_time(plan)),
+        conditions: plan.conditions.len(),
+        possible: plan.conditions.iter().filter(|c| c.not_possible.is_none()).count(),
+        lacks,
+        group,
+    }
+}
+
+/// The group of a place, and what it needs.
+fn of_place(place: &PlaceSpec) -> (Group, Option<&'static str>) {
+    match place {
+        PlaceSpec::Ssh(_) => (Group::SeveralMachines, Some("a second host that ssh reaches")),
+        PlaceSpec::Domain(_) => (Group::Isolated, Some("a libvirt domain")),
+        PlaceSpec::Pod(_) if cfg!(feature = "pods") => (Group::SeveralMachines, Some("a Kubernetes cluster")),
+        PlaceSpec::Pod(_) => {
+            (Group::SeveralMachines, Some("a Kubernetes cluster, and a build of Tailbound with the feature `pods`"))
+        }
+        PlaceSpec::Vm(_) => (Group::Isolated, Some("QEMU (package qemu-system-x86)")),
+        PlaceSpec::Container(_) => (Group::Isolated, Some("podman or containerd, and an image of Tailbound")),
+        _ => (Group::OneMachine, None),
+    }
+}
