@@ -10,6 +10,8 @@ use crate::text::{Paint, wrap};
 use tailbound_document::{Finding, FindingLevel, Report};
 use tailbound_model::Severity;
 
+/// Name of the study of `tailbound ping`.
+const PING: &str = "ping";
 /// Number of lines that the text should not exceed. The table is never cut off.
 const LENGTH: usize = 22;
 /// Largest number of findings that say that something failed or must not be trusted.
@@ -92,7 +94,12 @@ fn warning_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
 /// What to try next: at present the setting that gives a quantile that needs more messages.
 fn next_steps(report: &Report) -> Vec<String> {
     let hints = report.findings.iter().filter(|f| f.level == FindingLevel::Hint);
-    hints.take(1).map(|f| f.text.clone()).collect()
+    // A measurement without a study file has no slots that could be set.
+    let of_ping = |text: &str| match text.split_once(" `--set measure.slots=") {
+        Some((need, _)) if report.study == PING => format!("{need} A longer `--for` gives it."),
+        _ => text.to_owned(),
+    };
+    hints.take(1).map(|f| of_ping(&f.text)).collect()
 }
 
 /// The lines of a sentence of a list, at most two.

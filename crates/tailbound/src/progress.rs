@@ -19,7 +19,10 @@ const NARROW: usize = 70;
 /// more than a minute only. The figures shown after a trial are read from the record.
 pub struct Display {
     bar: Option<ProgressBar>,
+    /// Whether only warnings are shown.
     quiet: bool,
+    /// Whether the figures of each trial that ended, and lines before trials, are shown.
+    trials_shown: bool,
     record: PathBuf,
     trials: usize,
     left: Nanos,
@@ -34,7 +37,7 @@ pub struct Display {
 }
 
 impl Display {
-    pub fn new(quiet: bool, record: PathBuf) -> Display {
+    pub fn new((quiet, trials_shown): (bool, bool), record: PathBuf) -> Display {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
             // A narrow terminal shows the time left and the condition only.
@@ -46,7 +49,7 @@ impl Display {
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
         let (what, warned, last) = (String::new(), Vec::new(), (Duration::ZERO, 0));
-        Display { bar, quiet, record, trials: 0, left: Nanos(0), number: 0, what, warned, last }
+        Display { bar, quiet, trials_shown, record, trials: 0, left: Nanos(0), number: 0, what, warned, last }
     }
 
     pub fn end(&self) {
@@ -84,14 +87,16 @@ impl Display {
                 bar.set_message(format!("{left}: {what}"));
                 bar.tick();
             }
-            None if !self.quiet => self.line(&format!("trial {}/{}: {what}, {left}", number + 1, self.trials)),
+            None if !self.quiet && self.trials_shown => {
+                self.line(&format!("trial {}/{}: {what}, {left}", number + 1, self.trials))
+            }
             None => {}
         }
     }
 
     /// Prints the figures of a trial that ended, and the causes of its late messages, in lines that stay on the screen.
     fn done(&self, number: usize, trial: usize) {
-        if self.quiet {
+        if self.quiet || !self.trials_shown {
             return;
         }
         // An unreadable record is reported at the end of the run.
@@ -111,6 +116,9 @@ impl Display {
         let seconds = after.saturating_sub(earlier).as_secs_f64();
         let per_second = (seconds > 0.0).then(|| figures.messages.saturating_sub(messages) as f64 / seconds);
         if let Some(bar) = &self.bar {
+            if let (Duration::ZERO, Ok(style)) = (earlier, ProgressStyle::with_template("{wide_msg}")) {
+                bar.set_style(style);
+            }
             bar.set_message(live_line(after, per_second.unwrap_or(0.0), figures));
         }
     }

@@ -13,9 +13,9 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 const EXAMPLES: &str = "\
 Examples:
-  tailbound ping cyclonedds --for 30s                  how late are messages of this driver, here and now?
-  tailbound run ping-pong --set payload=1KiB           run a study; `tailbound report latest` shows its record
-  tailbound compare BEFORE AFTER                       did a change make messages faster, and how certain is that?
+  tailbound ping cyclonedds --for 30s          how late are messages here?
+  tailbound run ping-pong                      run a study; then: report latest
+  tailbound compare BEFORE AFTER               did a change help, for certain?
 ";
 
 /// The table of commands and flags, with the commands of the help in groups.

@@ -183,7 +183,7 @@ pub fn execute(plan: Plan, dir: &mut RecordDir, options: RunOptions, shown: Show
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(Failure::not_fit)?;
     check_build(&plan)?;
     dir.begin()?;
-    let mut display = Display::new(shown == Shown::Nothing, options.out.clone());
+    let mut display = Display::new((shown == Shown::Nothing, shown == Shown::All), options.out.clone());
     let finished = controller::run(plan, options, &mut display);
     display.end();
     let is_there = dir.finish(finished.as_ref().err().map(|e| e.exit));

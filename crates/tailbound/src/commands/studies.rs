@@ -31,7 +31,7 @@ fn list(listed: Listed) -> CommandResult {
     let of = |(name, text): &(&'static str, &'static str)| {
         let question = text.lines().find_map(|l| l.strip_prefix("question:")).unwrap_or("").trim();
         let question = question.trim_matches(|c| c == '"' || c == '\'').to_owned();
-        Listing { name, question, needs: study_needs::of(&run::load(Path::new(name), &[], false)) }
+        Listing { name, question, needs: study_needs::of(&run::load(Path::new(name), &[], false), text) }
     };
     let all: Vec<Listing> = tailbound_study::embedded().iter().map(of).collect();
     if listed.is_json() {
@@ -65,9 +65,9 @@ fn note(needs: &Needs) -> Option<String> {
     let lacks = needs.lacks.join("; ");
     match (needs.possible, needs.conditions) {
         (_, 0) => Some(format!("cannot be run here: {lacks}")),
-        (possible, all) if possible < all => Some(format!("{possible} of {all} conditions can be run here: {lacks}")),
         _ if needs.lacks.is_empty() => None,
-        _ => Some(format!("needs {lacks}")),
+        (possible, all) if possible < all => Some(format!("{possible} of {all} conditions can be run here: {lacks}")),
+        _ => Some(lacks),
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             group: Group::OneMachine,
         };
         assert_eq!(note(&needs(4, 4, &[])), None);
-        assert_eq!(note(&needs(4, 4, &["a second host"])).unwrap(), "needs a second host");
+        assert_eq!(note(&needs(4, 4, &["needs a second host"])).unwrap(), "needs a second host");
         assert_eq!(note(&needs(2, 4, &["x"])).unwrap(), "2 of 4 conditions can be run here: x");
         assert_eq!(note(&needs(0, 0, &["x"])).unwrap(), "cannot be run here: x");
         assert_eq!(length(needs(0, 0, &[]).length), "90 s");
