@@ -14,37 +14,64 @@ use tailbound_model::Severity;
 const PING: &str = "ping";
 /// Number of lines that the text should not exceed. The table is never cut off.
 const LENGTH: usize = 22;
-/// Largest number of findings that say that something failed or must not be trusted.
-const FAILED: usize = 2;
-/// Largest number of warnings. Every one of them is in the report.
-const WARNINGS: usize = 2;
 /// Largest number of causes.
 const CAUSES: usize = 3;
 /// Largest number of lines of a cause.
 const LINES_OF_CAUSE: usize = 2;
-/// Largest number of lines of another sentence.
-const LINES: usize = 3;
+
+/// How much is left out, so that the text is short enough: the first of these that is.
+const LEFT_OUT: [LeftOut; 4] = [
+    LeftOut { lines: 3, failed: 2, warnings: 2, has_next: true },
+    LeftOut { lines: 2, failed: 2, warnings: 2, has_next: true },
+    LeftOut { lines: 2, failed: 2, warnings: 1, has_next: false },
+    LeftOut { lines: 2, failed: 1, warnings: 1, has_next: false },
+];
+
+/// Largest numbers of parts of a short text.
+#[derive(Clone, Copy)]
+struct LeftOut {
+    /// Lines of a sentence of the answer.
+    lines: usize,
+    /// Findings that say that something failed or must not be trusted.
+    failed: usize,
+    /// Warnings. Every one of them is in the report.
+    warnings: usize,
+    /// Whether the next step is there.
+    has_next: bool,
+}
 
 /// Formats the answer of a report as text for a terminal of `width` columns.
 pub fn render_short(report: &Report, width: usize, colour: bool) -> String {
     let report = &plain(report);
     let paint = Paint::new(colour);
     let width = width.max(40);
-    let mut lines = answer(report, width, &paint);
+    let texts = LEFT_OUT.iter().map(|left_out| lines(report, width, &paint, *left_out));
+    let mut lines = Vec::new();
+    for text in texts {
+        lines = text;
+        if lines.len() <= LENGTH {
+            break;
+        }
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn lines(report: &Report, width: usize, paint: &Paint, left_out: LeftOut) -> Vec<String> {
+    let mut lines = answer(report, width, paint, left_out);
     lines.push(String::new());
     let table = summary(report);
     if !report.conditions.is_empty() {
-        lines.extend(table_lines(report, &table, width, &paint, Shown::Short));
+        lines.extend(table_lines(report, &table, width, paint, Shown::Short));
     }
     if flow::is_all(report) {
-        lines.extend(flow_lines(report, &table, width, &paint));
+        lines.extend(flow_lines(report, &table, width, paint));
     }
-    let warnings = warning_lines(report, width, &paint);
-    let next = next_steps(report);
+    let warnings = warning_lines(report, width, paint, left_out.warnings);
+    let next = if left_out.has_next { next_steps(report) } else { Vec::new() };
     let next: Vec<String> = next.iter().flat_map(|text| cropped(&format!("Next: {text}"), width)).collect();
-    // Each part has an empty line before it, and causes have a title.
-    let rest = lines.len() + warnings.len() + next.len() + 4;
-    let room = LENGTH.saturating_sub(rest) / LINES_OF_CAUSE;
+    // An empty line and a title before causes, and an empty line before each other part.
+    let others = [&warnings, &next].into_iter().filter(|part| !part.is_empty()).map(|part| part.len() + 1);
+    let room = LENGTH.saturating_sub(lines.len() + 2 + others.sum::<usize>()) / LINES_OF_CAUSE;
     let causes = cause_sentences(report).into_iter().take(room.clamp(1, CAUSES));
     let causes: Vec<String> = causes.flat_map(|text| cropped(&format!("- {text}"), width)).collect();
     if !causes.is_empty() {
@@ -56,17 +83,19 @@ pub fn render_short(report: &Report, width: usize, colour: bool) -> String {
         lines.push(String::new());
         lines.extend(part);
     }
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines
 }
 
 /// What failed, or must not be trusted; then the most important result.
-fn answer(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
+fn answer(report: &Report, width: usize, paint: &Paint, left_out: LeftOut) -> Vec<String> {
     let worse = |f: &&Finding| f.level < FindingLevel::Result;
-    let worse = report.findings.iter().filter(worse).take(FAILED);
-    let mut lines: Vec<String> =
-        worse.flat_map(|f| first(wrap(&format!("! {}", f.text), width, 2), LINES)).map(|l| paint.alarm(&l)).collect();
+    let worse = report.findings.iter().filter(worse).take(left_out.failed);
+    let mut lines: Vec<String> = worse
+        .flat_map(|f| first(wrap(&format!("! {}", f.text), width, 2), left_out.lines))
+        .map(|l| paint.alarm(&l))
+        .collect();
     if let Some(finding) = report.findings.iter().find(|f| f.level == FindingLevel::Result) {
-        lines.extend(first(wrap(&finding.text, width, 0), LINES).iter().map(|l| paint.bold(l)));
+        lines.extend(first(wrap(&finding.text, width, 0), left_out.lines).iter().map(|l| paint.bold(l)));
     }
     lines
 }
@@ -79,14 +108,14 @@ fn cause_sentences(report: &Report) -> Vec<String> {
     if all.is_empty() { causes::sentences(report).map(str::to_owned).collect() } else { all }
 }
 
-fn warning_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
+fn warning_lines(report: &Report, width: usize, paint: &Paint, most: usize) -> Vec<String> {
     let all: Vec<_> = grouped(&report.warnings);
     let serious: Vec<_> = all.iter().filter(|group| group.warning.severity > Severity::Note).collect();
-    let shown = serious.iter().take(WARNINGS);
+    let shown = serious.iter().take(most);
     let mut lines: Vec<String> =
         shown.flat_map(|w| first(wrap(&warning_text(w), width, 2), 2)).map(|l| paint.alarm(&l)).collect();
-    if serious.len() > WARNINGS {
-        lines.push(format!("({} more warnings in the report)", serious.len() - WARNINGS));
+    if serious.len() > most {
+        lines.push(format!("({} more warnings in the report)", serious.len() - most));
     }
     lines
 }

@@ -157,7 +157,7 @@ impl Progress for Display {
 /// The round trips of a trial that still runs, for example `3 s: 1,000/s, p50 62.1 us, p99 120 us, max 2.10 ms, 0 lost`.
 fn live_line(after: Duration, per_second: f64, figures: &FiguresSoFar) -> String {
     let FiguresSoFar { lost, p50_ns, p99_ns, max_ns, .. } = *figures;
-    let round_trip = |ns: Option<i64>| ns.map_or("none".to_owned(), |ns| time(ns as f64));
+    let round_trip = |ns: Option<i64>| ns.map_or("lost".to_owned(), |ns| time(ns as f64));
     format!(
         "{} s: {}/s, p50 {}, p99 {}, max {}, {} lost",
         after.as_secs(),
@@ -264,7 +264,10 @@ mod tests {
         let after = Duration::from_millis(3_050);
         let bad = FiguresSoFar { lost: 1_000, p99_ns: None, ..figures };
         let shown = [figures, bad].map(|figures| live_line(after, 1_000.2, &figures)).join("\n");
-        insta::assert_snapshot!(shown.replace(tailbound_report::number::THIN, " "), @"");
+        insta::assert_snapshot!(shown.replace(tailbound_report::number::THIN, " "), @r"
+        3 s: 1,000/s, p50 62.1 us, p99 120 us, max 2.10 ms, 0 lost
+        3 s: 1,000/s, p50 62.1 us, p99 lost, max 2.10 ms, 1,000 lost
+        ");
     }
 
     #[test]

@@ -34,10 +34,11 @@ fn parse_with(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, Prob
     let (number, unit) = split(text).ok_or_else(|| error(""))?;
     match units.iter().find(|u| u.0 == unit) {
         Some((_, factor)) => Ok(number * factor),
-        None if unit.is_empty() => {
-            let example = units.first().map_or("", |unit| unit.0);
+        None if unit.is_empty() && number > 0.0 => {
+            let example = units.iter().find(|unit| unit.0 == "s").or(units.first()).map_or("", |unit| unit.0);
             Err(error(&format!("the number has no unit: write for example `{} {example}`", text.trim())))
         }
+        None if unit.is_empty() => Err(error("the number has no unit")),
         None => match units.iter().find(|u| u.0.eq_ignore_ascii_case(unit)) {
             Some((near, _)) => Err(error(&format!("did you mean `{near}`? Units are case-sensitive"))),
             None => Err(error("")),

@@ -41,7 +41,7 @@ fn check_driver(name: &str) -> Result<(), Failure> {
     }
     let made_by = match name {
         "fastdds" => "`dev/fastdds` builds it, with the package libfastrtps-dev; ",
-        "ros2" => "`dev/ros2` builds it, with the packages of ROS 2; ",
+        "ros2" => "`dev/ros2` builds it; ",
         _ => "",
     };
     let candidates = known.iter().map(String::as_str).chain(["fastdds", "ros2"]);
@@ -49,8 +49,8 @@ fn check_driver(name: &str) -> Result<(), Failure> {
         ("", Some(near)) => format!("did you mean `{near}`? "),
         _ => String::new(),
     };
-    let there = known.join(", ");
-    Err(Failure::bad_input(format!("there is no driver `{name}`")).help(format!("{made_by}{near}these exist: {there}")))
+    let help = format!("{made_by}{near}`tailbound driver list` shows the drivers that are installed");
+    Err(Failure::bad_input(format!("there is no driver `{name}`")).help(help))
 }
 
 /// The keys of the study that say where the ends run, its question, and warnings about them.

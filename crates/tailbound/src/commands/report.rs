@@ -67,12 +67,11 @@ pub fn open(dir: &Path) -> Result<Record, Failure> {
 /// What is wrong with a record whose manifest is damaged, and what is left of the record.
 fn damaged(dir: &Path, shown: &str, error: &RecordError) -> Option<(String, String)> {
     let RecordError::Damaged { reason, .. } = error else { return None };
-    let trials = std::fs::read_dir(dir.join("samples")).into_iter().flatten().flatten().count();
     let text = format!("the manifest of {shown} is damaged: {reason}");
-    let help = format!(
-        "copy manifest.json again from where the record was made; the samples of {trials} trials in {shown}/samples are \
-         separate Parquet files"
-    );
+    let mut help = "copy manifest.json again from where the record was made".to_owned();
+    if dir.join("samples").is_dir() {
+        help.push_str(&format!("; the samples in {shown}/samples are separate Parquet files"));
+    }
     Some((text, help))
 }
 
