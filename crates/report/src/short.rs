@@ -114,8 +114,10 @@ fn warning_lines(report: &Report, width: usize, paint: &Paint, most: usize) -> V
     let shown = serious.iter().take(most);
     let mut lines: Vec<String> =
         shown.flat_map(|w| first(wrap(&warning_text(w), width, 2), 2)).map(|l| paint.alarm(&l)).collect();
-    if serious.len() > most {
-        lines.push(format!("({} more warnings in the report)", serious.len() - most));
+    match serious.len().saturating_sub(most) {
+        0 => {}
+        1 => lines.push("(1 more warning in the report)".to_owned()),
+        more => lines.push(format!("({more} more warnings in the report)")),
     }
     lines
 }
@@ -143,6 +145,7 @@ fn first(mut lines: Vec<String>, most: usize) -> Vec<String> {
         if let Some(last) = lines.last_mut() {
             let cut = last.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
             last.truncate(cut);
+            last.truncate(last.trim_end().len());
             last.push_str(" ...");
         }
     }
@@ -157,6 +160,6 @@ mod tests {
     fn a_long_text_is_cut_off_visibly() {
         let lines = || ["first line", "second line", "third"].map(str::to_owned).to_vec();
         assert_eq!(first(lines(), 3), lines());
-        assert_eq!(first(lines(), 2), ["first line", "second  ..."]);
+        assert_eq!(first(lines(), 2), ["first line", "second ..."]);
     }
 }

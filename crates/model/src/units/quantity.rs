@@ -35,8 +35,10 @@ fn parse_with(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, Prob
     match units.iter().find(|u| u.0 == unit) {
         Some((_, factor)) => Ok(number * factor),
         None if unit.is_empty() && number > 0.0 => {
-            let example = units.iter().find(|unit| unit.0 == "s").or(units.first()).map_or("", |unit| unit.0);
-            Err(error(&format!("the number has no unit: write for example `{} {example}`", text.trim())))
+            let has_times = units.iter().any(|unit| unit.0 == "ms");
+            let examples = if has_times { vec!["ms", "s"] } else { units.iter().take(1).map(|unit| unit.0).collect() };
+            let examples: Vec<String> = examples.iter().map(|unit| format!("`{} {unit}`", text.trim())).collect();
+            Err(error(&format!("the number has no unit: write for example {}", examples.join(" or "))))
         }
         None if unit.is_empty() => Err(error("the number has no unit")),
         None => match units.iter().find(|u| u.0.eq_ignore_ascii_case(unit)) {

@@ -246,7 +246,7 @@ fn files_that_cannot_be_read_are_errors_without_a_place() {
         "no-such-dir/quik.yaml: cannot be read: no such file or directory\n  help: there is a built-in study `quick`; \
          `tailbound studies show quick` prints it"
     );
-    assert!(load(Path::new("/"), &[]).unwrap_err().to_string().contains("is not a file"));
+    assert!(load(Path::new("/"), &[]).unwrap_err().to_string().contains("is a directory, not a study file"));
     let dir = tempfile::tempdir().unwrap();
     let latin = dir.path().join("latin.yaml");
     std::fs::write(&latin, b"measure: ping-pong\nquestion: sp\xe4t\n").unwrap();

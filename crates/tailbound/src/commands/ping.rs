@@ -133,7 +133,7 @@ mod tests {
         let text = study(&args(&["udp", "--rate", "1006us", "--size", "60kB", "--for", "90s"]), &ends);
         let plan = tailbound_study::load_str("ping", &text, Path::new(""), &[]).unwrap();
         let spec = &plan.conditions[0].spec;
-        assert_eq!((spec.payload.0, spec.rate.to_string()), (60_000, "every 1006 us".into()));
+        assert_eq!((spec.payload.0, spec.rate.to_string()), (60_000, "every 1.006 ms".into()));
         let Measure::PingPong(keys) = &spec.measure else { panic!("{:?}", spec.measure) };
         assert_eq!(keys.length, Length::Duration(tailbound_model::Nanos(90_000_000_000)));
         assert_eq!(plan.trials.len(), 1);
