@@ -16,7 +16,7 @@ use tailbound_run::{KnownCause, KnownCauses, LateSoFar, Progress, ProgressEvent}
 const NARROW: usize = 70;
 
 /// Shows the progress of a run. While a trial is measured, nothing is computed, and one line is written every 30 s, in trials of
-/// more than a minute only. The figures shown after a trial are read from the record.
+/// more than a minute only; `tailbound ping` on a terminal shows figures once a second, which the agent has counted. The figures shown after a trial are read from the record.
 pub struct Display {
     bar: Option<ProgressBar>,
     /// Whether only warnings are shown.
