@@ -37,6 +37,8 @@ pub fn trials(plan: &Path, out: &Path) -> CommandResult {
         driver_files: run::driver_files,
         until: None,
         repeated: None,
+        figures: false,
+        allow_concurrent: false,
     };
     let finished = controller::run(plan, options, &mut display);
     display.end();
