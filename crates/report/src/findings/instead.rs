@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use tailbound_document::number::time;
-use tailbound_document::{EndReport, Host, LoadReport, Report, Thread, ThreadReport};
+use tailbound_document::{CauseWord, EndReport, Host, LoadReport, Report, Thread, ThreadReport};
 use tailbound_model::{CpuList, Policy};
 
 /// A program is named if its CPU time is at least this share of the wait.
@@ -33,6 +33,36 @@ impl Used {
     fn words(self) -> String {
         format!("{}{}", if self.exact { "" } else { "at least " }, time(self.ns as f64))
     }
+}
+
+/// Largest number of programs that a sentence names.
+const NAMED: usize = 3;
+
+/// Sentence about the programs that had CPUs for which the end of a starved thread waited while messages were late, if
+/// events show such programs.
+fn named(report: &Report, starved: Starved<'_>) -> Option<String> {
+    let condition = report.conditions.get(report.trial(starved.process.trial)?.condition)?;
+    let waited = |cause: CauseWord| {
+        matches!(
+            cause,
+            CauseWord::WaitedForCpu | CauseWord::KernelThread | CauseWord::Instrument | CauseWord::FairServer
+        )
+    };
+    let at_end = |end: &Option<String>| end.as_ref().is_some_and(|end| starved.process.ends.contains(end));
+    let causes = condition.causes.iter().filter(|c| waited(c.cause) && at_end(&c.end));
+    let mut names: Vec<String> = Vec::new();
+    for name in causes.filter_map(|c| Some(format!("`{}`", c.by.as_ref()?.name))) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.truncate(NAMED);
+    let names = match names.as_slice() {
+        [] => return None,
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    };
+    Some(format!("While messages were late, threads of this end waited for CPUs that {names} had."))
 }
 
 /// Sentence about the load or the measured thread with the most CPU time on the CPUs of a starved thread.
@@ -63,7 +93,8 @@ pub(super) fn words(report: &Report, starved: Starved<'_>) -> String {
                  time.",
                 load.run, load.policy, load.cpus
             ),
-            None => "The CPU times in the record do not show what ran there in this time.".into(),
+            None => named(report, starved)
+                .unwrap_or_else(|| "The CPU times in the record do not show what ran there in this time.".into()),
         },
     }
 }
