@@ -76,7 +76,6 @@ function readable(picture) {
     mark.addEventListener("blur", () => hide(mark));
   }
   picture.querySelector(".mark")?.setAttribute("tabindex", 0);
-  byPointer(picture);
 }
 
 /** The mark at a point of the window. Where the rooms around several dots overlap, it is the mark of the nearest dot. */
@@ -105,8 +104,9 @@ function byPointer(picture) {
   picture.addEventListener("pointerleave", () => point());
 }
 
-/** One tab stop per figure; arrow keys go from mark to mark. */
-function byKeyboard(picture) {
+/** Lets marks be pointed at; one tab stop per figure, and arrow keys go from mark to mark. Once for each picture. */
+function byHand(picture) {
+  byPointer(picture);
   picture.addEventListener("keydown", (event) => {
     const marks = [...picture.querySelectorAll(".mark")], at = marks.indexOf(document.activeElement);
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];

@@ -30,7 +30,9 @@ function drawTime(picture) {
   const view = timeView(picture), { from, to, left, width, x, place } = view;
   if (!place) return;
   const moves = picture.querySelector(".moves"), box = moves.viewBox.baseVal;
-  moves.setAttribute("viewBox", `${x(from)} ${box.y} ${x(to) - x(from)} ${box.height}`);
+  // What moves has the units in which it was drawn, however wide the plot is now.
+  const [begin, end] = moves.closest("[data-plot]").dataset.plot.split(" ").map(Number), each = (end - begin) / view.end;
+  moves.setAttribute("viewBox", `${begin + each * from} ${box.y} ${each * (to - from)} ${box.height}`);
   // The hatching stays as wide as it is.
   picture.querySelector("#hatch").setAttribute("patternTransform", `scale(${(x(to) - x(from)) / width} 1) rotate(45)`);
   const beginning = picture.querySelector(".from-begin");
@@ -52,7 +54,7 @@ function warmUpEnd({ trial, edges }) {
 
 /** Ticks of the range, in place of those of the whole trial. */
 function timeAxis({ picture, from, to, left, width, place }) {
-  const unit = unitOf(to), step = niceStep((to - from) / unit[1], 8), box = picture.querySelector(".ticks");
+  const unit = unitOf(to), step = niceStep((to - from) / unit[1], Math.min(8, width / 60)), box = picture.querySelector(".ticks");
   const [line, words, title] = [box.querySelector("line"), box.querySelector(".tick"), box.querySelector(".title")];
   const nodes = [];
   for (let k = Math.ceil(from / unit[1] / step - 1e-9); k * step * unit[1] <= to; k++) {
@@ -72,8 +74,19 @@ function prepareTime(picture) {
     mark.addEventListener("click", go);
     mark.addEventListener("keydown", (e) => e.key === "Enter" && go());
   }
+  drawStems(picture);
   tellColumns(picture);
   dragRange(picture);
+}
+
+/** A light area below the highest message of each column: single messages alone look like noise. */
+function drawStems(picture) {
+  const bars = picture.querySelector("#time-bars"), { low, high, head, foot } = bars.firstElementChild.dataset;
+  const { edges, values, end } = timeView(picture), [begin, last] = picture.querySelector("svg").dataset.plot.split(" ").map(Number);
+  const x = (ns) => (begin + (last - begin) * ns / end).toFixed(2);
+  const y = (ns) => (foot - (foot - head) * Math.log(Math.max(ns, low) / low) / Math.log(high / low)).toFixed(1);
+  const d = values.max_ns.map((ns, i) => (ns == null ? "" : `M${x(edges.ns[i])},${foot}V${y(ns)}H${x(edges.ns[i + 1])}V${foot}z`));
+  bars.before(svg("path", { class: "stem", d: d.join("") }));
 }
 
 /** Tells the column under the pointer; by keyboard: arrows, + and - to zoom, 0 for the whole. */
@@ -89,7 +102,7 @@ function tellColumns(picture) {
     const title = `slot ${count(first)}${last > first ? ` to ${count(last)}` : ""}, ${time(edges.ns[column])} after slot 0`;
     const known = () => `min ${time(values.min_ns[column])}, median ${time(values.median_ns[column])}, max ${time(high)}\nthe longest exactly ${count(high)}${THIN}ns`;
     Object.assign(node.dataset, { trial: trial.id, at: column, maxNs: high ?? "", title, lines: high == null ? "no answer" : known() });
-    node.setAttribute("aria-valuetext", linesOf(node).join(", "));
+    node.setAttribute("aria-valuetext", linesOf(node).join(", ")), node.setAttribute("aria-valuenow", column);
     show(node);
   };
   const columnAt = (t) => {

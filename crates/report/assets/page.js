@@ -79,6 +79,9 @@ const ROWS = {
   legs: () => legRows(chosen.legs), worst: () => worstRows(chosen.legs), loop: () => loopRows(chosen.loop),
 };
 
+/** Pictures without choices, as they were drawn. */
+const DRAWN = new Map();
+
 function draw() {
   setControls();
   nameHues();
@@ -86,7 +89,13 @@ function draw() {
     const picture = document.querySelector(`#${id} .picture`);
     if (picture) showVariant(id, picture);
   }
+  for (const [picture, drawn] of DRAWN) {
+    picture.replaceChildren(...drawn.map((node) => node.cloneNode(true)));
+    fitPicture(picture);
+    readable(picture);
+  }
   for (const rows of document.querySelectorAll("#worst .rows")) drawWorst(rows, chosen.legs);
+  reachable();
   for (const node of document.querySelectorAll("[data-shows=metric]")) node.textContent = METRICS[chosen.metric];
   for (const node of document.querySelectorAll("[data-shows=x]")) node.textContent = chosen.x;
 }
@@ -98,6 +107,19 @@ function searchFacts(input) {
     for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
     if (wanted) for (const box of document.querySelectorAll("#facts details")) box.open = true;
   });
+}
+
+/** Copies a text of the page, and says so; where the browser refuses, the text is selected. */
+async function copyText(button) {
+  const text = document.querySelector(button.dataset.copies), words = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = words; }, 1500);
+  } catch {
+    for (let node = text; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
+    getSelection().selectAllChildren(text);
+  }
 }
 
 /** A link into a folded part unfolds it. */
@@ -119,7 +141,7 @@ for (const button of document.querySelectorAll("[data-zoom]")) {
 document.querySelectorAll("#facts input").forEach(searchFacts);
 for (const picture of document.querySelectorAll(".picture")) {
   if (Object.hasOwn(FOLLOWS, picture.closest("section").id)) toTemplate(picture);
-  else byKeyboard(picture), readable(picture);
+  else byHand(picture), DRAWN.set(picture, [...picture.childNodes]);
 }
 for (const [id, rows] of Object.entries(ROWS)) {
   const figure = document.querySelector(`#${id} figure`);
@@ -127,5 +149,13 @@ for (const [id, rows] of Object.entries(ROWS)) {
 }
 for (const figure of document.querySelectorAll("#flow-axis figure")) saving(figure, "flow", flowRows);
 draw();
+document.querySelectorAll("main > section").forEach(explain);
+for (const button of document.querySelectorAll("[data-copies]")) button.addEventListener("click", () => copyText(button));
+// A link of the navigation closes its group, and so does a press elsewhere.
+document.addEventListener("click", ({ target }) => {
+  for (const group of document.querySelectorAll("nav details[open]")) if (target.closest("nav a") || !group.contains(target)) group.open = false;
+});
+document.addEventListener("keydown", ({ key }) => key === "Escape" && document.querySelectorAll("nav details").forEach((group) => { group.open = false; }));
+followWidth(draw);
 window.addEventListener("hashchange", unfold);
 unfold();

@@ -22,7 +22,7 @@ function toTemplate(picture) {
   Object.assign(template.dataset, picture.dataset);
   template.content.append(...picture.childNodes);
   picture.after(template);
-  byKeyboard(picture);
+  byHand(picture);
 }
 
 function showVariant(id, picture) {
@@ -42,6 +42,7 @@ function showVariant(id, picture) {
   setHues(picture, overlay ? overlayHues() : hues());
   for (const box of picture.querySelectorAll(".names")) setNames(box);
   if (!picture.children.length && !picture.textContent.trim()) picture.replaceChildren("Nothing to show.");
+  fitPicture(picture);
   readable(picture);
   if (id === "time" && picture.querySelector(".cursor")) { prepareTime(picture); drawTime(picture); }
 }

@@ -1,4 +1,4 @@
-// The worst messages with every stamp, and why they were late.
+// The worst messages: why they were late, and every stamp.
 
 /** Stamps of a message, each after it was due (stop-and-wait: after its send call began). */
 function stamps(message) {
@@ -12,10 +12,10 @@ function stamps(message) {
   };
 }
 
-/** The incident to which a message belongs, if the report describes it. */
+/** The number of the incident to which a message belongs, if the report has it; otherwise -1. */
 function incidentOf(condition, message) {
   const due = message.intended_ns ?? message.send_begin_ns;
-  return (condition.incidents ?? []).find((i) => i.trial === message.trial && i.begin_ns <= due && due <= i.end_ns);
+  return (condition.incidents ?? []).findIndex((i) => i.trial === message.trial && i.begin_ns <= due && due <= i.end_ns);
 }
 
 const STAMPS = [
@@ -38,14 +38,17 @@ function drawWorst(box, condition) {
     if (unit) cell.append(" ", element("span", { class: "unit" }, unit));
     return cell;
   };
-  const described = messages.some((m) => incidentOf(condition, m));
-  const heads = [head(""), head("trial"), head("slot"), head("due at", "ns"), ...STAMPS.map(([, words]) => head(words, "us")), ...(described ? [head("incident", "", true)] : [])];
+  const stalls = choices.stalls[condition.id] ?? {}, begun = new Map();
+  const described = messages.some((m) => incidentOf(condition, m) >= 0);
+  const heads = [head("rank"), ...(described ? [head("why", "", true)] : []), head("received", "us"), head("trial"), head("slot"), ...STAMPS.slice(0, -1).map(([, words]) => head(words, "us"))];
   const rows = messages.map((m, i) => {
-    const at = stamps(m), due = m.intended_ns ?? m.send_begin_ns;
-    const cells = [i + 1, m.trial, count(m.slot), count(due), ...STAMPS.map(([key]) => micros(at[key]))].map((c) => element("td", {}, String(c)));
-    const incident = incidentOf(condition, m);
-    const why = element("td", { class: "l wrap" }, ...(incident ? prose(incident.text) : [element("span", { class: "quiet" }, "part of no incident")]));
-    return element("tr", { id: `worst-${condition.id}-${i + 1}` }, ...cells, ...(described ? [why] : []));
+    const at = stamps(m), incident = incidentOf(condition, m), first = begun.get(incident);
+    if (first === undefined) begun.set(incident, i + 1);
+    const cells = [micros(at.received), m.trial, count(m.slot), ...STAMPS.slice(0, -1).map(([key]) => micros(at[key]))].map((c) => element("td", {}, String(c)));
+    const quiet = (words) => [element("span", { class: "quiet" }, words)];
+    const words = incident < 0 ? quiet("part of no incident") : first === undefined ? prose(stalls[incident]) : quiet(`the same stall as ${first}`);
+    const why = element("td", { class: "l wrap" }, ...words);
+    return element("tr", { id: `worst-${condition.id}-${i + 1}` }, element("td", {}, String(i + 1)), ...(described ? [why] : []), ...cells);
   });
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
   box.replaceChildren(element("p", { class: "note" }, `The ${messages.length === 1 ? "worst message" : `${messages.length} worst messages`} of ${condition.name}. Stamps count from when the message was due (stop-and-wait: from its send call).${messages.some((m) => m.out_range_ns) ? " Stamps of the pong are of another clock, and are left out." : ""}`),
@@ -56,7 +59,7 @@ function worstRows(condition) {
   const heads = ["rank", "condition", "trial", "slot", "due_ns", ...STAMPS.map(([key]) => `${key}_after_due_ns`), "incident"];
   const rows = (condition?.worst ?? []).map((m, i) => {
     const at = stamps(m);
-    return [i + 1, condition.name, m.trial, m.slot, m.intended_ns ?? m.send_begin_ns, ...STAMPS.map(([key]) => at[key] ?? ""), incidentOf(condition, m)?.text ?? ""];
+    return [i + 1, condition.name, m.trial, m.slot, m.intended_ns ?? m.send_begin_ns, ...STAMPS.map(([key]) => at[key] ?? ""), condition.incidents?.[incidentOf(condition, m)]?.text ?? ""];
   });
   return [heads, ...rows];
 }

@@ -16,7 +16,7 @@ mod more_messages;
 mod movement;
 mod path_proof;
 mod patterns;
-mod quantile_words;
+pub(crate) mod quantile_words;
 mod record;
 mod repeated;
 mod rounding;

@@ -7,15 +7,13 @@ use tailbound_document::{HostFact, PathReport, PathSide, Report};
 use tailbound_model::TrialStatus;
 
 pub(crate) fn path(report: &Report) -> String {
-    let mut html = String::from("<section id=\"path\"><h2>Path</h2>\n");
     if report.path.is_empty() {
-        html.push_str("<p class=\"lead\">The path was not checked.</p>\n");
-    } else {
-        html.push_str(
-            "<p class=\"lead\">Results of the path check: plain datagrams that were sent before the driver \
-            started.</p>\n",
-        );
+        return String::new();
     }
+    let mut html = String::from(
+        "<section id=\"path\"><h2>Path</h2>\n<p class=\"lead\">Results of the path check: plain datagrams that were \
+         sent before the driver started.</p>\n",
+    );
     for path in &report.path {
         html.push_str(&one_path(path));
     }

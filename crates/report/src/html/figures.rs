@@ -3,16 +3,26 @@
 use crate::escape::escape;
 use crate::html::choices;
 use crate::picture::variants::{picture, variants};
-use tailbound_document::Report;
+use tailbound_document::{ConditionReport, Report, TailReport};
 
 /// True if at least one message of the report was answered.
 pub(crate) fn are_there(report: &Report) -> bool {
     report.conditions.iter().any(|c| c.round_trip.as_ref().is_some_and(|m| m.n > 0))
 }
 
-/// True if the report has a tail estimate, or a reason why there is no tail estimate.
+/// Tail estimates of the conditions, or reasons why there is none.
+fn tails(report: &Report) -> impl Iterator<Item = (&ConditionReport, &TailReport)> {
+    report.conditions.iter().filter_map(|c| Some((c, c.round_trip.as_ref().filter(|m| m.n > 0)?.tail.as_ref()?)))
+}
+
+/// True if the report has a tail estimate.
 pub(crate) fn has_estimate(report: &Report) -> bool {
-    report.conditions.iter().any(|c| c.round_trip.as_ref().is_some_and(|m| m.n > 0 && m.tail.is_some()))
+    tails(report).any(|(_, tail)| matches!(tail, TailReport::Estimate { .. }))
+}
+
+/// True if the report has no tail estimate, and a reason for it.
+pub(crate) fn has_refused_estimate(report: &Report) -> bool {
+    tails(report).next().is_some() && !has_estimate(report)
 }
 
 struct Figure {
@@ -21,18 +31,53 @@ struct Figure {
     note: String,
 }
 
-pub(crate) fn sections(report: &Report) -> String {
+/// The figure of the parts of the time of messages with the causes of incidents, and the table of the worst messages.
+pub(crate) fn why(report: &Report) -> String {
+    if are_there(report) { some(report, &["legs"]) + WORST } else { String::new() }
+}
+
+/// The figures of the distribution of the latency, with the choices that apply to all of them.
+pub(crate) fn distribution(report: &Report) -> String {
     if !are_there(report) {
         return String::new();
     }
     let head = format!(
-        "<section id=\"shown\" class=\"only-screen\"><h2>What is shown</h2>\n<p class=\"lead\">These choices apply to \
+        "<section id=\"shown\" class=\"only-screen\"><h2>Figures</h2>\n<p class=\"lead\">These choices apply to \
             all figures below.\
          </p>\n{}</section>\n",
         choices::for_all(report)
     );
-    let there = |f: &&Figure| f.id != "tail-estimate" || has_estimate(report);
-    head + &figures(report).iter().filter(there).map(|f| section(report, f)).collect::<String>() + WORST
+    head + &some(report, &["latency", "tail", "ladder", "histogram", "time"])
+}
+
+/// The figure of the tail estimate, if there is one.
+pub(crate) fn estimate(report: &Report) -> String {
+    if has_estimate(report) { some(report, &["tail-estimate"]) } else { String::new() }
+}
+
+/// The reasons why the tail of no condition could be estimated, each once; empty if there is an estimate.
+pub(crate) fn refused(report: &Report) -> String {
+    if !has_refused_estimate(report) {
+        return String::new();
+    }
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (condition, tail) in tails(report) {
+        let TailReport::NotApplicable { not_applicable, .. } = tail else { continue };
+        match reasons.iter_mut().find(|(reason, _)| reason == not_applicable) {
+            Some((_, names)) => names.push(&condition.name),
+            None => reasons.push((not_applicable, vec![&condition.name])),
+        }
+    }
+    let item = |(reason, names): &(&str, Vec<&str>)| {
+        let more = if names.len() > 1 { format!(" and {} more", names.len() - 1) } else { String::new() };
+        format!("<p class=\"not-applicable\">Not applicable to {}{more}: {}.</p>\n", escape(names[0]), escape(reason))
+    };
+    let items: String = reasons.iter().map(item).collect();
+    format!("<div id=\"tail-estimate\"><h3>Why nothing is estimated beyond what was measured</h3>\n{items}</div>\n")
+}
+
+fn some(report: &Report, ids: &[&str]) -> String {
+    figures(report).iter().filter(|f| ids.contains(&f.id)).map(|f| section(report, f)).collect()
 }
 
 /// HTML of the section about the worst messages. The section consists of table rows and not of a chart.
@@ -70,7 +115,9 @@ fn figures(report: &Report) -> Vec<Figure> {
             "latency",
             &format!("Latency against <span data-shows=\"x\">{x}</span>"),
             format!(
-                "{metric}: the median as a line with its 95\u{202f}% interval, p99 thin, the maximum as a hollow triangle.\
+                "{metric}: the median as a thick line with its 95\u{202f}% interval, p99 as a thin line, the maximum as a hollow \
+                 triangle. Where so many messages were lost that p99 is later than every answer, the thin line ends, and \
+                 an open dot stands in the row \u{201c}lost\u{201d} above.\
                  <span class=\"note narrow-keys\"></span>"
             ),
         ),
@@ -112,8 +159,9 @@ fn figures(report: &Report) -> Vec<Figure> {
         figure(
             "time",
             "Over time",
-            "One trial: each column spans its lowest to its highest message; the medians of the columns are darker. \
-                No maximum is left out. Grey: warm-up. Hatched: a clock was stepped. Numbers: the worst messages. \
+            "One trial: each column spans its lowest to its highest message, above a light area that reaches up to \
+                the highest; the medians are darker. No maximum is left out. Grey: warm-up. Hatched: a clock was stepped. \
+                Numbers: the worst messages. \
                 Drag over the picture of the whole trial below the plot to choose a range; with the keyboard: arrows \
                 to move, + and - to zoom, 0 for the whole trial."
                 .into(),

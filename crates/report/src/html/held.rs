@@ -17,7 +17,7 @@ pub(crate) fn section(report: &Report) -> String {
         let row = |burst| format!("<tr>{}</tr>\n", cells(burst).iter().map(|text| number(text)).collect::<String>());
         let rows: Vec<String> = held.longest.iter().map(row).collect();
         format!(
-            "<p class=\"lead\">{}</p>\n{}",
+            "<p class=\"lead\">{}</p>\n<details><summary>Its longest bursts</summary>\n{}</details>\n",
             prose(&sentences(condition, held)),
             table(&HEADS.map(|head| right(head, "")), &rows)
         )

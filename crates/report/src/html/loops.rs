@@ -25,10 +25,11 @@ pub(crate) fn section(report: &Report) -> String {
     format!(
         "<section id=\"loop\"><h2>The sender's loop</h2>\n<p class=\"lead\">Every measured slot of every repeat, over \
          the loop number: each column from the lowest to the highest of its slots, so that no maximum is left out. \
-         A triangle marks the maximum of its trial.</p>\n{}{}\n<p class=\"lead\">M1 of each trial: time from the \
+         A triangle marks the maximum of its trial.<span class=\"keys\">{}</span></p>\n{}{}\n<p class=\"lead\">M1 of each trial: time from the \
          moment at which the first slot was due until the last answer arrived or the last send call returned. M2: \
          wake-up to sent. M3: round trip. M4: wake-up to wake-up.\
          </p>\n{}</section>\n",
+        crate::picture::sender_loop::keys(report),
         choices::over(report, "loop"),
         picture(variants(report, "loop")),
         summary(report)

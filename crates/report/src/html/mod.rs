@@ -10,6 +10,7 @@ mod choices;
 mod circumstances;
 mod clock_history;
 mod conditions;
+mod copy;
 mod facts;
 mod figures;
 mod flow;
@@ -20,9 +21,11 @@ mod guests;
 mod held;
 mod host_settings;
 mod launch;
+mod lead;
 mod levels;
 mod loads;
 mod loops;
+mod nav;
 mod network_user;
 mod nodes;
 mod path_proof;
@@ -30,11 +33,13 @@ mod patterns;
 mod range;
 mod stages;
 mod table;
+mod terms;
 mod threads;
 mod tools;
 mod words;
 
 pub use frame::render_frame;
+pub use lead::worst_condition;
 
 use crate::escape::escape;
 use crate::json::compact;
@@ -48,10 +53,12 @@ const STYLE: [&str; 5] = [
     include_str!("../../assets/print.css"),
 ];
 
-const SCRIPT: [&str; 9] = [
+const SCRIPT: [&str; 11] = [
     include_str!("../../assets/number.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/data.js"),
+    include_str!("../../assets/fit.js"),
+    include_str!("../../assets/terms.js"),
     include_str!("../../assets/variants.js"),
     include_str!("../../assets/overtime.js"),
     include_str!("../../assets/worst.js"),
@@ -78,36 +85,42 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
     let ran =
         |section: fn(&Report) -> String| if report.conditions.is_empty() { String::new() } else { section(report) };
     let main = [
+        lead::tiles(report),
         words::findings(report),
-        words::warnings(report),
+        if crate::tables::flow::is_all(report) { String::new() } else { ran(conditions::table) },
         flow::section(report),
         flow_axis::section(report),
         against::section(report),
-        figures::sections(report),
+        words::warnings(report),
+        words::why(report),
+        figures::why(report),
+        held::section(report),
+        patterns::section(report),
+        stages::section(report),
+        figures::distribution(report),
         levels::section(report),
         network_user::section(report),
         gates::section(report),
         launch::section(report),
-        stages::section(report),
-        clock_history::section(report),
-        held::section(report),
-        loops::section(report),
-        patterns::section(report),
         bins::section(report),
-        if crate::tables::flow::is_all(report) { String::new() } else { ran(conditions::table) },
         ran(conditions::between_clocks),
         range::section(report),
         ran(conditions::metrics),
         tools::section(report),
+        words::how_sure(report, &figures::refused(report)),
+        copy::section(report, !files.is_empty()),
         ran(threads::section),
         loads::section(report),
         host_settings::section(report),
         path_proof::section(report),
         ran(circumstances::path),
+        clock_history::section(report),
         guests::section(report),
         nodes::section(report),
         ran(circumstances::trials),
         ran(facts::section),
+        figures::estimate(report),
+        loops::section(report),
         words::definitions(),
         ran(circumstances::study),
     ];
@@ -116,15 +129,18 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n\
-         {}\n<main>\n{}\n</main>\n{}\n\
+         {}\n{}<main>\n{}\n</main>\n{}\n\
          <script type=\"application/json\" id=\"report\">{data}</script>\n\
          <script type=\"application/json\" id=\"choices\">{}</script>\n\
+         <script type=\"application/json\" id=\"terms\">{}</script>\n\
          <script>\n(() => {{\n\"use strict\";\n{}}})();\n</script>\n</body>\n</html>\n",
         STYLE.concat(),
         header(report, files),
+        nav::nav(report),
         main.concat(),
         footer(report),
         crate::picture::variants::choices(report),
+        terms::json(),
         SCRIPT.concat(),
     )
 }
@@ -136,71 +152,6 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
         ReportStatus::Incomplete => ("incomplete", " bad"),
     };
     let hosts: Vec<String> = report.facts.iter().map(host_words).collect();
-    let sections = [
-        ("findings", "Findings"),
-        ("flow", "Flow"),
-        ("flow-axis", "Flow figures"),
-        ("against", "Against"),
-        ("latency", "Latency"),
-        ("tail", "Tail"),
-        ("tail-estimate", "Estimate"),
-        ("ladder", "Percentiles"),
-        ("histogram", "Histogram"),
-        ("time", "Over time"),
-        ("legs", "Legs"),
-        ("worst", "Worst"),
-        ("loop", "Loop"),
-        ("levels", "Side by side"),
-        ("network-user", "Network and user"),
-        ("gates", "Gates"),
-        ("launch", "Launch times"),
-        ("stages", "Stages"),
-        ("clock", "Clock"),
-        ("held", "Held"),
-        ("patterns", "Patterns"),
-        ("bins", "Bins"),
-        ("conditions", "Conditions"),
-        ("between-clocks", "One way"),
-        ("chosen", "Range"),
-        ("tools", "Other programs"),
-        ("threads", "Threads"),
-        ("loads", "Loads"),
-        ("host-settings", "Settings"),
-        ("proof", "Way"),
-        ("path", "Path"),
-        ("guests", "Guests"),
-        ("nodes", "Nodes"),
-        ("facts", "Facts"),
-        ("definitions", "Definitions"),
-    ];
-    let is_there = |id: &str| match id {
-        "latency" | "tail" | "ladder" | "histogram" | "time" | "legs" | "worst" => figures::are_there(report),
-        "tail-estimate" => figures::has_estimate(report),
-        "flow-axis" => crate::tables::flow_axis::axis(report).is_some(),
-        "flow" => flow::is_there(report),
-        "against" => report.against.is_some(),
-        "patterns" => patterns::is_there(report),
-        "bins" => bins::is_there(report),
-        "gates" => gates::is_there(report),
-        "launch" => launch::is_there(report),
-        "levels" => levels::is_there(report),
-        "network-user" => network_user::is_there(report),
-        "stages" => stages::is_there(report),
-        "clock" => clock_history::is_there(report),
-        "held" => held::is_there(report),
-        "loop" => loops::is_there(report),
-        "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
-        "chosen" => range::is_there(report),
-        "conditions" => !report.conditions.is_empty() && !crate::tables::flow::is_all(report),
-        "threads" | "path" | "facts" => !report.conditions.is_empty(),
-        "tools" => !report.tools.is_empty(),
-        "loads" => !report.loads.is_empty(),
-        "host-settings" => !report.host_settings.is_empty(),
-        "guests" => guests::are_there(report),
-        "nodes" => !report.nodes.is_empty(),
-        "proof" => report.conditions.iter().any(|c| c.path_proof.is_some()),
-        _ => true,
-    };
     let file = |(at, name): &(&str, &str)| format!("<a href=\"{}\" download>{}</a>", escape(at), escape(name));
     let files = match files {
         [] => String::new(),
@@ -209,14 +160,12 @@ fn header(report: &Report, files: &[(&str, &str)]) -> String {
             files.iter().map(file).collect::<Vec<_>>().join(" \u{b7} ")
         ),
     };
-    let link = |(id, name)| format!("<a href=\"#{id}\">{name}</a> ");
-    let links: String = sections.into_iter().filter(|(id, _)| is_there(id)).map(link).collect();
     let banner = report.functional_only.as_ref().map_or(String::new(), |why| {
         format!("<p class=\"banner\"><strong>Functional only.</strong> {}</p>\n", escape(why))
     });
     format!(
         "<header>\n<p class=\"product\"><strong>Tailbound</strong> \u{b7} study {} \u{b7} {} \u{b7} {} \
-         <span class=\"status{class}\">{status}</span></p>\n<h1>{}</h1>\n{}{banner}{files}<nav>{links}</nav>\n</header>",
+         <span class=\"status{class}\">{status}</span></p>\n<h1>{}</h1>\n{}{banner}{files}</header>\n",
         escape(&report.study),
         crate::date::utc(report.run.began_unix_ns),
         escape(&hosts.join(", ")),

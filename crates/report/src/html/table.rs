@@ -2,6 +2,9 @@
 
 use crate::escape::escape;
 
+/// A table with more columns than this is set in smaller type.
+const MANY: usize = 10;
+
 /// Makes an HTML table in a scroll box of its own. Heads and cells are HTML; a head that begins with `<` is a complete
 /// element.
 pub(crate) fn table(heads: &[Head], rows: &[String]) -> String {
@@ -13,8 +16,9 @@ pub(crate) fn table(heads: &[Head], rows: &[String]) -> String {
             format!("<th scope=\"col\"{}>{}{unit}</th>", if h.left { " class=\"l\"" } else { "" }, escape(&h.name))
         })
         .collect();
+    let many = if heads.len() > MANY { " class=\"many\"" } else { "" };
     format!(
-        "<div class=\"scroll\"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+        "<div class=\"scroll\"><table{many}><thead><tr>{head}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
         rows.concat()
     )
 }

@@ -7,11 +7,10 @@ use tailbound_document::number::{Unit, count};
 use tailbound_document::{Report, Thread, ThreadReport};
 
 pub(crate) fn section(report: &Report) -> String {
-    let mut html = String::from("<section id=\"threads\"><h2>Threads</h2>\n");
     if report.threads.is_empty() {
-        html.push_str("<p class=\"lead\">The record contains no thread tables.</p></section>\n");
-        return html;
+        return String::new();
     }
+    let mut html = String::from("<section id=\"threads\"><h2>Threads</h2>\n");
     let differing = report.threads.iter().flat_map(|t| &t.after).filter(|row| differs(row)).count();
     let lead = match differing {
         0 => "Every thread of the measuring processes ran as requested.".to_owned(),
@@ -88,7 +87,10 @@ fn threads(processes: &[&ThreadReport]) -> String {
             let before = process.before.iter().find(|b| b.tid == row.tid);
             let since = |f: fn(&Thread) -> u64| f(row).saturating_sub(before.map_or(0, f));
             let mut cells = words(&process.ends.join(" and ")) + &words(&row.name) + &words(&row.role);
-            cells.push_str(&asked_found(row.asked_policy.as_deref(), &row.policy));
+            cells.push_str(&asked_found(
+                row.asked_policy.as_deref().map(policy_words).as_deref(),
+                &policy_words(&row.policy),
+            ));
             cells.push_str(&asked_found(row.asked_cpus.as_deref(), &row.cpus));
             cells.push_str(&number(&cpu.number(since(|t| t.cpu_ns) as f64)));
             let (waited, sign) = match waited(process, row) {
@@ -104,6 +106,15 @@ fn threads(processes: &[&ThreadReport]) -> String {
         }
     }
     table(&heads, &rows)
+}
+
+/// A scheduling policy in words: the kernel's name of the policy of ordinary threads, `other`, does not say what it is.
+fn policy_words(policy: &str) -> String {
+    match policy.strip_prefix("other") {
+        Some("") => "normal priority".to_owned(),
+        Some(nice) => format!("normal priority,{nice}"),
+        None => policy.to_owned(),
+    }
 }
 
 fn asked_found(asked: Option<&str>, found: &str) -> String {

@@ -46,6 +46,8 @@ pub(crate) struct Canvas {
     /// The condition of the drawing, if the drawing shows only one condition.
     condition: Option<usize>,
     class: &'static str,
+    /// Left and right edge of the plot; empty if the drawing has no plot that can be stretched.
+    plot: Option<(f64, f64)>,
     body: String,
     /// Hues of the groups of shapes that are open; the innermost group is the last.
     hues: Vec<usize>,
@@ -60,6 +62,7 @@ impl Canvas {
             label: label.into(),
             condition: None,
             class: "",
+            plot: None,
             body: String::new(),
             hues: Vec::new(),
         }
@@ -81,6 +84,13 @@ impl Canvas {
     /// Sets the class of the whole drawing.
     pub fn class(mut self, class: &'static str) -> Canvas {
         self.class = class;
+        self
+    }
+
+    /// Stores the left and the right edge of the plot. The script of the page stretches the plot between these edges to
+    /// the width of the page.
+    pub fn plot(mut self, left: f64, right: f64) -> Canvas {
+        self.plot = Some((left, right));
         self
     }
 
@@ -364,11 +374,12 @@ impl Canvas {
 
     /// Returns the drawing as HTML for the page.
     pub fn embed(self) -> String {
-        let Canvas { width, height, label, condition, class, body, .. } = self;
+        let Canvas { width, height, label, condition, class, plot, body, .. } = self;
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let condition = condition.map_or(String::new(), |id| format!(" data-condition=\"{id}\""));
+        let plot = plot.map_or(String::new(), |(left, right)| format!(" data-plot=\"{} {}\"", n(left), n(right)));
         format!(
-            "<svg{class} viewBox=\"0 0 {width} {}\" role=\"group\" aria-label=\"{}\"{condition}>\n{body}</svg>\n",
+            "<svg{class} viewBox=\"0 0 {width} {}\" role=\"group\" aria-label=\"{}\"{condition}{plot}>\n{body}</svg>\n",
             n(height),
             escape(&label)
         )

@@ -25,7 +25,7 @@ pub(crate) fn draw(condition: &ConditionReport, of: &ClockHistoryReport) -> Opti
     let x = |ns: i64| PLOT.left + (PLOT.right - PLOT.left) * ((ns - of.from_ns) as f64 / length_ns).clamp(0.0, 1.0);
     let y = |ns: f64| PLOT.bottom - (PLOT.bottom - PLOT.top) * (ns + most_ns) / (2.0 * most_ns);
     let label = format!("Offset of the clock of {} from its master over trial {}", of.host, of.trial);
-    let mut canvas = Canvas::new(Medium::Page, HEIGHT, label).of(condition.id);
+    let mut canvas = Canvas::new(Medium::Page, HEIGHT, label).of(condition.id).plot(PLOT.left, PLOT.right);
     axes(&mut canvas, (length_ns, most_ns), &y);
     hatch(&mut canvas, of, &x);
     canvas.open_fixed(BOUND, condition);

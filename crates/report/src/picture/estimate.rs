@@ -45,7 +45,7 @@ pub(crate) fn draw(
 
 /// Draws both axes, and the curves between them.
 fn one(chart: &Chart<'_>, condition: &ConditionReport, figures: &MetricReport, tail: &TailReport) -> Canvas {
-    let mut canvas = chart.canvas(HEIGHT, format!("Tail estimate of {}", condition.name));
+    let mut canvas = chart.canvas(HEIGHT, format!("Tail estimate of {}", condition.name)).plot(PLOT.left, PLOT.right);
     let TailReport::Estimate { high_ns, threshold_ns, exceedances, .. } = tail else { return canvas };
     let scheduled = figures.scheduled as f64;
     let (above, farthest) = (*exceedances as f64 / scheduled, FARTHEST as f64 * scheduled);

@@ -27,7 +27,7 @@ fn row(medium: Medium, name: &str, trial: &FlowTrial) -> Canvas {
     let span = seconds().map(|s| s.after_ns).max().unwrap_or(1).max(1) as f64;
     let label =
         format!("{name}: at most {} samples in a second, over {} s", three_digits(most), three_digits(span / 1e9));
-    let mut canvas = Canvas::new(medium, ROW, label);
+    let mut canvas = Canvas::new(medium, ROW, label).plot(LEFT, RIGHT);
     let points = |seconds: &[FlowSecond]| -> Vec<(f64, f64)> {
         let point = |s: &FlowSecond| {
             let across = LEFT + (RIGHT - LEFT) * s.after_ns as f64 / span;

@@ -26,7 +26,7 @@ fn panel(panel: &Panel, factor: &str, medium: Medium) -> Canvas {
     let x_ends = ends(|p| p.x);
     let x = Log { low: x_ends.0, high: x_ends.1, from: plot.left + 20.0, to: right - 20.0 };
     let set = |v: f64| if panel.unit == Unit::Time { time(v) } else { three_digits(v) };
-    let mut canvas = Canvas::new(medium, HEIGHT, format!("{} against {factor}", panel.title));
+    let mut canvas = Canvas::new(medium, HEIGHT, format!("{} against {factor}", panel.title)).plot(plot.left, right);
     canvas.text("strong", (plot.left, 16.0), panel.title, Hold::Start);
     for tick in y.ticks(7) {
         canvas.line("grid", (plot.left, y.at(tick)), (right, y.at(tick)));

@@ -54,7 +54,7 @@ pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport, medium: Mediu
         lanes,
     };
     let label = format!("Gates of the classes at the {} end over the cycle, {}", gate.end, condition.name);
-    let mut canvas = Canvas::new(medium, bottom + 46.0, label).of(condition.id);
+    let mut canvas = Canvas::new(medium, bottom + 46.0, label).of(condition.id).plot(LEFT, RIGHT);
     view.axes(&mut canvas);
     for (number, class) in gate.classes.iter().enumerate() {
         let is_own = class.name == gate.class;

@@ -30,14 +30,14 @@ pub(crate) fn draw(chart: &Chart<'_>) -> (Vec<Canvas>, String) {
     };
     let one = |(condition, figures): &(&ConditionReport, &MetricReport)| {
         let label = format!("Histogram of {}, {}", chart.words(), condition.name);
-        let mut canvas = chart.canvas(ROW, label).of(condition.id);
+        let mut canvas = chart.canvas(ROW, label).of(condition.id).plot(PLOT.left, PLOT.right);
         canvas.upright("grid", x.ticks(PLOT.ticks()).into_iter().map(|t| x.at(t)), (PLOT.top, PLOT.bottom));
         canvas.open_condition(chart.overlay_hue(condition, &ids), condition);
         row(&mut canvas, chart, (condition, figures), x, y);
         canvas.close();
         canvas
     };
-    let mut foot = chart.canvas(40.0, format!("Axis of {}", chart.words()));
+    let mut foot = chart.canvas(40.0, format!("Axis of {}", chart.words())).plot(PLOT.left, PLOT.right);
     for tick in x.ticks(PLOT.ticks()) {
         foot.text("tick", (x.at(tick), 18.0), &time(tick), Hold::Middle);
     }

@@ -24,13 +24,14 @@ pub(crate) fn draw(chart: &Chart<'_>) -> Vec<Canvas> {
     let plot = Plot { left, right: WIDTH - gutter, top: 0.0, bottom: ROW };
     let x = Log { low, high, from: plot.left, to: plot.right };
     let ticks = x.ticks(plot.ticks());
-    let mut head = chart.canvas(HEAD, format!("Percentiles of {}", chart.words()));
+    let mut head = chart.canvas(HEAD, format!("Percentiles of {}", chart.words())).plot(plot.left, plot.right);
     for tick in &ticks {
         head.text("tick", (x.at(*tick), HEAD - 8.0), &time(*tick), Hold::Middle);
     }
     let row = |(condition, figures): &(&ConditionReport, &MetricReport)| {
         let name = chart.short_name(condition);
-        let mut canvas = chart.canvas(ROW, format!("Percentiles of {name}")).of(condition.id);
+        let mut canvas =
+            chart.canvas(ROW, format!("Percentiles of {name}")).of(condition.id).plot(plot.left, plot.right);
         for class in ["grid", "grid strong"] {
             let some = ticks.iter().filter(|t| strength(**t) == class);
             canvas.upright(class, some.map(|t| x.at(*t)), (0.0, ROW));

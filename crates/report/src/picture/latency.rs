@@ -27,7 +27,7 @@ fn panel(chart: &Chart<'_>, group: &Group<'_>, (low, high): (f64, f64)) -> Canva
     let right = WIDTH - (32.0 + 7.6 * longest).min(240.0);
     let plot = Plot { left: 64.0, right, top, bottom: height - 44.0 };
     let name = format!("{} against {} {}", chart.words(), chart.x, group.title);
-    let mut canvas = chart.canvas(height, name.trim());
+    let mut canvas = chart.canvas(height, name.trim()).plot(plot.left, plot.right);
     let y = Log { low, high, from: plot.bottom, to: plot.top };
     canvas.text("strong", (plot.left, 16.0), &group.title, Hold::Start);
     for tick in y.ticks(11) {

@@ -74,7 +74,7 @@ pub(crate) fn draw(chart: &Chart<'_>, condition: Option<&ConditionReport>) -> Ve
     let (left, right) = ((22.0 + 7.2 * longest).min(260.0), WIDTH - 84.0);
     let x = |ns: f64| left + (right - left) * ns / most;
     let (unit, ticks) = (Unit::of(most), linear_ticks(most, 7));
-    let mut head = chart.canvas(HEAD, "Axis of the legs");
+    let mut head = chart.canvas(HEAD, "Axis of the legs").plot(left, right);
     for tick in &ticks {
         head.text("tick", (x(*tick), HEAD - 7.0), &tick_words(unit, *tick), Hold::Middle);
     }
@@ -84,7 +84,7 @@ pub(crate) fn draw(chart: &Chart<'_>, condition: Option<&ConditionReport>) -> Ve
         let name = format!("Legs of {}", bar.name);
         // Below the median there is some room.
         let foot = if bar.is_median && condition.is_some() { 6.0 } else { 0.0 };
-        let mut canvas = chart.canvas(STEP + foot, name).of(bar.of.id);
+        let mut canvas = chart.canvas(STEP + foot, name).of(bar.of.id).plot(left, right);
         canvas.upright("grid", ticks.iter().map(|t| x(*t)), (0.0, STEP + foot));
         let class = if bar.is_median && condition.is_some() { "row strong" } else { "row" };
         canvas.text(class, (left - 10.0, 16.0), &bar.name.chars().take(36).collect::<String>(), Hold::End);

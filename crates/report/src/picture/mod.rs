@@ -25,7 +25,7 @@ pub(crate) mod phase;
 #[cfg(feature = "png")]
 mod png;
 mod reading;
-mod sender_loop;
+pub(crate) mod sender_loop;
 pub(crate) mod series;
 mod steps;
 mod still;

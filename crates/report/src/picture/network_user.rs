@@ -158,7 +158,7 @@ impl Row<'_> {
         let way = if self.is_out { "out" } else { "back" };
         let name = chart.short_name(self.condition);
         let label = format!("Histogram of network and user, {way}, {}", self.condition.name);
-        let mut canvas = chart.canvas(ROW, label).of(self.condition.id);
+        let mut canvas = chart.canvas(ROW, label).of(self.condition.id).plot(PLOT.left, PLOT.right);
         canvas.upright("grid", x.ticks(PLOT.ticks()).into_iter().map(|t| x.at(t)), (PLOT.top, PLOT.bottom));
         let ticks: Vec<f64> = [1.0, 100.0, 1e4, 1e6, 1e8].into_iter().filter(|t| y.at(*t) > PLOT.top - 2.0).collect();
         canvas.level("grid", ticks.iter().map(|t| y.at(*t)), (PLOT.left, PLOT.right));

@@ -81,7 +81,7 @@ fn plot(
     let y = |v: f64| base - (base - head) * (v.clamp(low, high) - low) / (high - low).max(1e-9);
     let (metric, statistic) = (all[0].1.metric.replace('_', " "), &all[0].1.statistic);
     let title = format!("{metric}, {statistic}: overhead in %");
-    let mut canvas = Canvas::new(medium, PLOT, title.as_str());
+    let mut canvas = Canvas::new(medium, PLOT, title.as_str()).plot(LEFT, RIGHT);
     let step = linear_ticks((high - low).max(1e-9), 6).get(1).copied().unwrap_or(1.0);
     for k in (low / step).ceil() as i64..=(high / step).floor() as i64 {
         let tick = k as f64 * step;

@@ -22,7 +22,7 @@ pub(crate) fn draw(condition: &ConditionReport, gate: &GateReport, medium: Mediu
     let x = |ns: i64| PLOT.left + (PLOT.right - PLOT.left) * ns as f64 / gate.cycle_ns.max(1) as f64;
     let y = |ns: f64| PLOT.bottom - (PLOT.bottom - PLOT.top) * ns / most_ns;
     let label = format!("Ways of messages over the cycle of the gate at the {} end, {}", gate.end, condition.name);
-    let mut canvas = Canvas::new(medium, HEIGHT, label).of(condition.id);
+    let mut canvas = Canvas::new(medium, HEIGHT, label).of(condition.id).plot(PLOT.left, PLOT.right);
     axes(&mut canvas, gate, most_ns, (&x, &y));
     canvas.open_fixed(PREDICTED, condition);
     for (from_ns, to_ns) in within_cycle(gate) {

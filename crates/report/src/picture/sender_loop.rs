@@ -3,6 +3,7 @@
 
 use crate::picture::axis::{Log, linear_ticks, nice};
 use crate::picture::canvas::{Canvas, Hold, Mark, n};
+use crate::picture::look;
 use crate::picture::series::Chart;
 use crate::picture::{Plot, across};
 use tailbound_document::number::{count, time};
@@ -21,6 +22,15 @@ const PANELS: [(Metric, &str); 3] = [
     (Metric::RoundTrip, "M3 round trip"),
     (Metric::WakePeriod, "M4 wake-up to wake-up"),
 ];
+
+/// Largest number of repeats whose hues are named.
+const REPEATS: usize = 10;
+
+/// Names of the repeats with their hues, as HTML.
+pub(crate) fn keys(report: &Report) -> String {
+    let most = report.conditions.iter().map(|c| trials(report, c).len()).max().unwrap_or(0).min(REPEATS);
+    (0..most).map(|i| format!("<span class=\"key s{}\"></span>repeat {}", i % look::HUES, i + 1)).collect()
+}
 
 fn trials<'r>(report: &'r Report, condition: &ConditionReport) -> Vec<(&'r TrialReport, &'r Course)> {
     let trials = condition.used_trial_ids.iter().filter_map(|id| report.trial(*id));
@@ -69,9 +79,12 @@ fn panel(
     (metric, words): (Metric, &str),
     slots: u64,
 ) -> Canvas {
-    let mut canvas = chart.canvas(PLOT.bottom + 8.0, format!("{words} over the loop number"));
+    let mut canvas =
+        chart.canvas(PLOT.bottom + 8.0, format!("{words} over the loop number")).plot(PLOT.left, PLOT.right);
     canvas.text("strong", (PLOT.left, 14.0), words, Hold::Start);
-    for (i, (trial, _)) in trials.iter().enumerate().take(10) {
+    // The page has the hues of the repeats above the figure, where a narrow screen has room for them.
+    let repeats = if canvas.is_page() { 0 } else { REPEATS };
+    for (i, (trial, _)) in trials.iter().enumerate().take(repeats) {
         canvas.open("", i, &[]);
         let at = (PLOT.left + 190.0 + 66.0 * i as f64, 14.0);
         canvas.text("end", at, &format!("repeat {}", trial.repeat + 1), Hold::Start);

@@ -24,7 +24,7 @@ pub(crate) fn draw(chart: &Chart<'_>) -> (Vec<Canvas>, String) {
     let plot = Plot { left: 104.0, right, top: 14.0, bottom: HEIGHT - 46.0 };
     let x = Log { low, high, from: plot.left, to: plot.right };
     let y = Log { low: 1.0, high: 1.0 / rarest, from: plot.top, to: plot.bottom };
-    let mut canvas = chart.canvas(HEIGHT, format!("How rare each {} is", chart.words()));
+    let mut canvas = chart.canvas(HEIGHT, format!("How rare each {} is", chart.words())).plot(plot.left, plot.right);
     for n in (0..).map(|e| 10f64.powi(e)).take_while(|n| *n <= rarest) {
         canvas.line("grid", (plot.left, y.at(1.0 / n)), (plot.right, y.at(1.0 / n)));
         canvas.text("tick", (plot.left - 8.0, y.at(1.0 / n) + 4.0), &share(1.0 / n), Hold::End);
@@ -32,6 +32,12 @@ pub(crate) fn draw(chart: &Chart<'_>) -> (Vec<Canvas>, String) {
     for tick in x.ticks(plot.ticks()) {
         canvas.line(strength(tick), (x.at(tick), plot.top), (x.at(tick), plot.bottom));
         canvas.text("tick", (x.at(tick), plot.bottom + 18.0), &time(tick), Hold::Middle);
+    }
+    let limit = some.iter().find_map(|(c, _)| Some(c.above.as_ref()?.limit_ns as f64));
+    if let Some(limit) = limit.filter(|ns| (low..=high).contains(ns)) {
+        canvas.line("limit", (x.at(limit), plot.top), (x.at(limit), plot.bottom));
+        let words = format!("limit {}", time(limit));
+        canvas.text("quantile halo", (x.at(limit) + 5.0, plot.bottom - 7.0), &words, Hold::Start);
     }
     across(&mut canvas, &plot, chart.words());
     let ids: Vec<usize> = match chart.medium {

@@ -140,7 +140,7 @@ impl View<'_> {
         let strips = self.strips();
         let height = PLOT.bottom + 44.0 + STRIP * strips.len() as f64;
         let label = format!("{} of trial {} over time", self.chart.words(), self.trial.id);
-        let mut canvas = self.chart.canvas(height, label);
+        let mut canvas = self.chart.canvas(height, label).plot(PLOT.left, PLOT.right);
         let pattern = "pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
                        patternTransform=\"rotate(45)\"";
         canvas.define(pattern, |c| c.rect("hatch", (0.0, 0.0), (2.0, 6.0)));
@@ -149,6 +149,7 @@ impl View<'_> {
         for tick in ticks {
             canvas.text("tick", (PLOT.left - 8.0, self.y.at(tick) + 4.0), &time(tick), Hold::End);
         }
+        self.limit(&mut canvas);
         let hue = self.chart.hue(self.condition);
         let size = (PLOT.right - PLOT.left, height - 8.0);
         canvas.window("moves", (PLOT.left, 8.0), size, |canvas| {
@@ -177,14 +178,16 @@ impl View<'_> {
         }
         self.axis(&mut canvas);
         canvas.only_page(&format!(
-            "<g class=\"cursor\" tabindex=\"0\" role=\"slider\" aria-label=\"column\" aria-valuetext=\"\"><rect \
+            "<g class=\"cursor\" tabindex=\"0\" role=\"slider\" aria-label=\"column\" aria-valuemin=\"0\" \
+             aria-valuemax=\"{5}\" aria-valuenow=\"0\" aria-valuetext=\"\"><rect \
              class=\"pane\" x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\"/><line class=\"hit at\" x1=\"-9\" x2=\"-9\" \
              y1=\"{1}\" y2=\"{4}\"/></g>\n",
             PLOT.left,
             PLOT.top,
             PLOT.right - PLOT.left,
             PLOT.bottom - PLOT.top,
-            PLOT.bottom
+            PLOT.bottom,
+            self.values.max_ns.len().saturating_sub(1)
         ));
         self.worst(&mut canvas);
         canvas
@@ -205,14 +208,28 @@ impl View<'_> {
         }
     }
 
+    /// Draws the latency limit of the study, if it lies on the axis.
+    fn limit(&self, canvas: &mut Canvas) {
+        let limit = self.condition.above.as_ref().map(|above| above.limit_ns as f64);
+        let Some(limit) = limit.filter(|ns| (self.y.low..=self.y.high).contains(ns)) else { return };
+        let y = self.y.at(limit);
+        canvas.line("limit", (PLOT.left, y), (PLOT.right, y));
+        canvas.text("quantile halo", (PLOT.right - 6.0, y - 5.0), &format!("limit {}", time(limit)), Hold::End);
+    }
+
     /// Draws a bar from the lowest to the highest message of each column, and the median of the column as a darker
     /// line.
     ///
     /// A column may be much narrower than a pixel. The shapes therefore have strokes that stay as wide as they are when
     /// the script stretches the shapes, so that each column is seen at every zoom.
     fn bars(&self, canvas: &mut Canvas) {
-        let data =
-            [("trial", self.trial.id.to_string()), ("low", self.y.low.to_string()), ("high", self.y.high.to_string())];
+        let data = [
+            ("trial", self.trial.id.to_string()),
+            ("low", self.y.low.to_string()),
+            ("high", self.y.high.to_string()),
+            ("foot", n(PLOT.bottom)),
+            ("head", n(PLOT.top)),
+        ];
         // In the page a step is a whole column in most cases, and heights are fifths of a pixel: a page holds many.
         let column = (PLOT.right - PLOT.left) * self.over.slots_per_column as f64 / self.over.slots.max(1) as f64;
         let units = match canvas.is_page() {
@@ -329,7 +346,11 @@ impl View<'_> {
     /// Draws the whole trial below the plot; a reader chooses a range in it. The drawing has the same bars as the plot,
     /// less tall.
     fn whole(&self) -> Canvas {
-        let mut canvas = self.chart.canvas(WHOLE, "The whole trial, and the range that is shown").class("whole");
+        let mut canvas = self
+            .chart
+            .canvas(WHOLE, "The whole trial, and the range that is shown")
+            .class("whole")
+            .plot(PLOT.left, PLOT.right);
         canvas.text("tick", (PLOT.left - 8.0, 32.0), "whole", Hold::End);
         let scale = 48.0 / (PLOT.bottom - PLOT.top);
         let width = PLOT.right - PLOT.left;

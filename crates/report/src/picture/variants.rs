@@ -5,8 +5,10 @@ use crate::escape::{escape, prose};
 use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::series::{Chart, METRICS, axes, words};
 use crate::picture::{estimate, histogram, ladder, latency, legs, sender_loop, tail, time, waterfall};
+use crate::stalls;
 use crate::tables::remaining;
-use tailbound_document::{ConditionReport, IncidentReport, Report, TailReport};
+use std::collections::BTreeMap;
+use tailbound_document::{ConditionReport, IncidentReport, Message, Report, TailReport};
 use tailbound_model::Metric;
 
 /// A chart for one combination of values of its choices.
@@ -142,13 +144,23 @@ fn estimates(chart: &Chart<'_>) -> Vec<Variant> {
     all
 }
 
-/// One description for each of the worst incidents of a condition, what would remain without each cause, and how the
+/// One sentence for each group of incidents that are alike, with the picture of the worst of them; all shares of the time
+/// of each incident are collapsed.
+fn stall(report: &Report, condition: &ConditionReport, group: &stalls::Alike) -> String {
+    let incidents = || group.0.iter().filter_map(|at| condition.incidents.get(*at));
+    let texts: String = incidents().map(|i| format!("<li>{}</li>", prose(&i.text))).collect();
+    let picture = group.0.first().and_then(|at| Some(course(condition, *at, condition.incidents.get(*at)?)));
+    format!(
+        "<li>{}{}<details><summary>All shares of the time</summary><ul>{texts}</ul></details></li>",
+        prose(&stalls::sentence(report, condition, group)),
+        picture.unwrap_or_default()
+    )
+}
+
+/// Sentences about the worst incidents of a condition, what would remain without each cause, and how the
 /// events were recorded.
 fn causes(report: &Report, condition: &ConditionReport) -> String {
-    let item = |(at, incident): (usize, &IncidentReport)| {
-        format!("<li>{}{}</li>", prose(&incident.text), course(condition, at, incident))
-    };
-    let items: String = crate::tables::causes::described(condition).iter().enumerate().map(item).collect();
+    let items: String = stalls::groups(condition).iter().map(|group| stall(report, condition, group)).collect();
     let without: String = remaining::sentences(condition).map(|text| format!("<li>{}</li>", prose(&text))).collect();
     let without = match without.is_empty() {
         true => without,
@@ -160,7 +172,10 @@ fn causes(report: &Report, condition: &ConditionReport) -> String {
     let recorded: Vec<String> = crate::tables::causes::recordings(report, condition).map(|text| prose(&text)).collect();
     let recorded = match recorded.is_empty() {
         true => String::new(),
-        false => format!("<p class=\"recorded\">{}</p>", recorded.join(" ")),
+        false => format!(
+            "<details><summary>How the events were recorded</summary><p class=\"recorded\">{}</p></details>",
+            recorded.join(" ")
+        ),
     };
     format!("<ol class=\"causes\">{items}</ol>{without}{recorded}")
 }
@@ -178,6 +193,18 @@ fn course(condition: &ConditionReport, at: usize, incident: &IncidentReport) -> 
     })
 }
 
+/// Short descriptions of the incidents to which the worst messages of a condition belong, by their numbers in the list of
+/// incidents.
+fn worst_stalls(report: &Report, condition: &ConditionReport) -> BTreeMap<usize, String> {
+    let due = |m: &Message| m.intended_ns.or(m.send_begin_ns).unwrap_or(0);
+    let of = |m: &Message| {
+        let contains = |i: &IncidentReport| i.trial == m.trial && (i.begin_ns..=i.end_ns).contains(&due(m));
+        condition.incidents.iter().position(contains)
+    };
+    let numbers = condition.worst.iter().filter_map(of);
+    numbers.map(|at| (at, stalls::short(report, &condition.incidents[at]))).collect()
+}
+
 /// Data of the conditions for the script: hues and series for each factor on the horizontal axis, and the conditions
 /// that are drawn in the same chart first.
 pub(crate) fn choices(report: &Report) -> String {
@@ -186,8 +213,7 @@ pub(crate) fn choices(report: &Report) -> String {
         .iter()
         .map(|x| {
             let chart = Chart::new(report, Medium::Page, Metric::RoundTrip, x);
-            let hues: std::collections::BTreeMap<usize, usize> =
-                chart.measured.iter().map(|c| (c.id, chart.hue(c))).collect();
+            let hues: BTreeMap<usize, usize> = chart.measured.iter().map(|c| (c.id, chart.hue(c))).collect();
             let groups = chart.groups();
             let series: Vec<(&str, usize)> =
                 groups.iter().flat_map(|g| &g.series).map(|s| (s.name.as_str(), s.hue)).collect();
@@ -196,8 +222,9 @@ pub(crate) fn choices(report: &Report) -> String {
         .collect();
     let metrics: Vec<(&str, &str)> = metrics(report).into_iter().map(|m| (m.key(), words(m))).collect();
     let varied = &chart.varied;
+    let stalls: Vec<_> = report.conditions.iter().map(|c| worst_stalls(report, c)).collect();
     let choices = serde_json::json!({
-        "axes": axes, "metrics": metrics, "overlay": chart.overlay(), "varied": varied,
+        "stalls": stalls, "axes": axes, "metrics": metrics, "overlay": chart.overlay(), "varied": varied,
     });
     choices.to_string().replace('<', "\\u003c")
 }

@@ -33,7 +33,7 @@ pub(crate) fn draw(condition: &ConditionReport, at: usize) -> Option<Canvas> {
         single_rows(waterfall).into_iter().map(|(row, spans)| Row::of(row_name(row), spans, &x)).collect();
     let height = HEAD + rows.iter().map(Row::height).sum::<f64>() + 4.0;
     let label = format!("Course of slot {}, trial {}", count(incident.worst_slot), incident.trial);
-    let mut canvas = Canvas::new(Medium::Page, height, label).of(condition.id);
+    let mut canvas = Canvas::new(Medium::Page, height, label).of(condition.id).plot(LEFT, RIGHT);
     axis(&mut canvas, whole, height, &x);
     let mut marked: Vec<&str> = Vec::new();
     let mut top = HEAD;

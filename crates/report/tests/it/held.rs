@@ -83,7 +83,9 @@ fn planted_bursts_are_in_the_report_of_each_direction_also_between_two_clocks() 
             "{text}"
         );
         let page = render_html(&report).replace("&nbsp;", " ");
-        assert!(page.contains("<section id=\"held\">") && page.contains("<a href=\"#held\">Held</a>"));
+        assert!(
+            page.contains("<section id=\"held\">") && page.contains("<a href=\"#held\">Held and released together</a>")
+        );
     }
 }
 

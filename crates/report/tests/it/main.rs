@@ -9,6 +9,7 @@ mod flaws;
 mod gates;
 mod held;
 mod launches;
+mod page;
 mod patterns;
 mod perfetto;
 mod remaining;
