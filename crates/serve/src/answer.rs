@@ -2,10 +2,11 @@
 
 use crate::options::Options;
 use crate::records::{self, Found};
+use crate::short::{Short, Shorts};
 use crate::{list, target};
 use hyper::StatusCode;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tailbound_model::Problem;
@@ -50,11 +51,12 @@ impl Answer {
 pub(crate) struct Pages {
     options: Options,
     made: Mutex<HashMap<PathBuf, (SystemTime, Arc<Report>)>>,
+    shorts: Shorts,
 }
 
 impl Pages {
     pub fn new(options: Options) -> Pages {
-        Pages { options, made: Mutex::default() }
+        Pages { options, made: Mutex::default(), shorts: Shorts::default() }
     }
 
     pub fn names(&self) -> &[String] {
@@ -71,7 +73,9 @@ impl Pages {
         match path.as_str() {
             "/" => {
                 let folder = self.options.folder.display().to_string();
-                Answer::page(list::page(&folder, &found, value("q"), self.options.compare.is_some()))
+                let dirs: Vec<_> = found.iter().filter(|f| f.manifest.is_ok()).map(|f| f.dir.as_path()).collect();
+                let shorts = self.shorts.of(&dirs, short);
+                Answer::page(list::page(&folder, &found, &shorts, value("q"), self.options.compare.is_some()))
             }
             "/compare" => self.compare(&found, value("a"), value("b")),
             path => self.record(&found, path),
@@ -135,6 +139,12 @@ impl Pages {
             Err(problem) => Answer::refused(StatusCode::UNPROCESSABLE_ENTITY, &problem.to_string()),
         }
     }
+}
+
+/// Computes the result of a record in a few figures. A record that cannot be read has none.
+fn short(dir: &Path) -> Option<Short> {
+    let record = Record::open(dir).ok()?;
+    Short::of(&tailbound_report::analyse(&record).ok()?)
 }
 
 /// Answers with the trace of a record for the viewer Perfetto.

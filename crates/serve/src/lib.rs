@@ -10,9 +10,12 @@ mod answer;
 mod guard;
 mod list;
 mod options;
+mod picture;
 mod records;
 mod server;
+mod short;
 mod target;
 
 pub use options::{Compare, Options};
+pub use records::has_records;
 pub use server::Server;

@@ -1,12 +1,22 @@
 //! Makes the HTML page with the list of records.
 
+use crate::picture::{distribution, trend};
 use crate::records::Found;
+use crate::short::{Short, time};
 use crate::target::encode;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use tailbound_report::{date, escape_html as escape, render_frame};
+
+/// Results of the records that have been computed, by directory; a record without round trips has none.
+type Shorts = BTreeMap<PathBuf, Option<Short>>;
 
 /// Makes the page with the list of the records that match `query`. If `comparable` is true, a reader can choose two
 /// records for a comparison.
-pub(crate) fn page(folder: &str, found: &[Found], query: &str, comparable: bool) -> String {
+pub(crate) fn page(folder: &str, found: &[Found], shorts: &Shorts, query: &str, comparable: bool) -> String {
+    if found.is_empty() {
+        return render_frame("Records", &empty(folder));
+    }
     let shown: Vec<&Found> = found.iter().filter(|f| f.fits(query)).collect();
     let filter = format!(
         "<form method=\"get\" action=\"/\"><p><input type=\"search\" name=\"q\" value=\"{}\" placeholder=\"Study, driver, \
@@ -18,22 +28,111 @@ pub(crate) fn page(folder: &str, found: &[Found], query: &str, comparable: bool)
         all if all == found.len() => format!("{all} {records} in {}", escape(folder)),
         some => format!("{some} of {} {records} in {}", found.len(), escape(folder)),
     };
+    let readable = found.iter().filter(|f| f.manifest.is_ok()).count();
+    let missing = match readable - shorts.len().min(readable) {
+        0 => String::new(),
+        n => format!(" The results of {n} have not been computed yet: load this page again."),
+    };
+    let note = "p50, p99, the distribution and the trend of p99 are figures of the worst condition of each record.";
+    let table = table(found, &shown, shorts, comparable);
+    render_frame(
+        "Records",
+        &format!("{filter}<p class=\"lead\">{number}, the latest first. {note}{missing}</p>\n{table}"),
+    )
+}
+
+/// Says that there are no records, and how to make one.
+fn empty(folder: &str) -> String {
+    format!(
+        "<p class=\"lead\">There is no record in {}.</p>\n<p>A run makes one, for example <code>tailbound quick --out \
+         {0}/first</code>. Records up to three folders deep are listed; load this page again after a run.</p>\n",
+        escape(folder)
+    )
+}
+
+fn table(found: &[Found], shown: &[&Found], shorts: &Shorts, comparable: bool) -> String {
     let choose = if comparable { "<th class=\"l\">A</th><th class=\"l\">B</th>" } else { "" };
-    let rows: String = shown.iter().map(|f| row(f, comparable)).collect();
+    let histories = histories(found, shorts);
+    let ends = ends(shorts);
+    let rows: String = shown
+        .iter()
+        .map(|f| {
+            let result =
+                shorts.get(&f.dir).map_or("<td colspan=\"6\" class=\"l quiet\">not yet computed</td>".into(), |s| {
+                    s.as_ref().map_or("<td colspan=\"6\" class=\"l quiet\">no round trips</td>".into(), |short| {
+                        result(short, ends, &histories, f)
+                    })
+                });
+            row(f, &result, comparable)
+        })
+        .collect();
     let table = format!(
-        "<div class=\"scroll\"><table><thead><tr>{choose}<th class=\"l\">record</th><th class=\"l\">status</th>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Records\"><table><thead><tr>{choose}<th class=\"l\">record</th>\
+         <th class=\"l\">status</th><th>p50</th><th>p99</th><th class=\"l\">lost</th><th class=\"l\">distribution</th>\
+         <th class=\"l\">p99 of this study</th><th class=\"l\">p99 against the one before</th>\
          <th class=\"l\">question</th><th class=\"l\">drivers</th><th>conditions</th><th>trials</th><th class=\"l\">began\
          </th><th class=\"l\">as</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     );
-    let table = if comparable {
+    if comparable {
         format!("<form method=\"get\" action=\"/compare\">{table}<p><button>Compare A with B</button></p></form>\n")
     } else {
         table
-    };
-    render_frame("Records", &format!("{filter}<p class=\"lead\">{number}, the latest first.</p>\n{table}"))
+    }
 }
 
-fn row(found: &Found, comparable: bool) -> String {
+/// Smallest and largest round trip of all records: the ends of the axis of the distributions, ns.
+fn ends(shorts: &Shorts) -> (i64, i64) {
+    let buckets = || shorts.values().flatten().flat_map(|s| &s.histogram);
+    (buckets().map(|b| b.0).min().unwrap_or(1), buckets().map(|b| b.1).max().unwrap_or(2))
+}
+
+/// Records of one study and one worst condition with their p99 and its interval, the earliest first.
+type Histories<'a> = BTreeMap<(&'a str, &'a str), Vec<(&'a Found, (i64, i64, Option<i64>))>>;
+
+fn histories<'a>(found: &'a [Found], shorts: &'a Shorts) -> Histories<'a> {
+    let mut all = Histories::new();
+    // The list has the latest first.
+    for f in found.iter().rev() {
+        let Some((study, short)) = f.manifest.as_ref().ok().zip(shorts.get(&f.dir).and_then(Option::as_ref)) else {
+            continue;
+        };
+        if let Some(p99) = short.p99_ns {
+            all.entry((&study.plan.study, &short.condition)).or_default().push((f, p99));
+        }
+    }
+    all
+}
+
+/// Cells with the result of a record.
+fn result(short: &Short, (low, high): (i64, i64), histories: &Histories<'_>, found: &Found) -> String {
+    let cell = |ns: Option<i64>| ns.map_or("<td></td>".into(), |ns| format!("<td>{}</td>", time(ns)));
+    let study = found.manifest.as_ref().map_or("", |m| &m.plan.study);
+    let history = histories.get(&(study, &short.condition)).map_or(&[][..], Vec::as_slice);
+    let at = history.iter().position(|(f, _)| f.name == found.name);
+    let p99s: Vec<i64> = history.iter().map(|(_, p99)| p99.0).collect();
+    let before = at.filter(|at| *at > 0).map_or(String::new(), |at| against(history[at - 1].1, history[at].1));
+    format!(
+        "{}{}<td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{before}</td>",
+        cell(short.p50_ns),
+        cell(short.p99_ns.map(|p99| p99.0)),
+        short.lost_words(),
+        distribution(short, low, high),
+        at.map_or(String::new(), |at| trend(&p99s, at)),
+    )
+}
+
+/// Whether a p99 differs from the one of the record before: only if their 95 % intervals do not overlap.
+fn against(before: (i64, i64, Option<i64>), now: (i64, i64, Option<i64>)) -> String {
+    let apart = |low: (i64, i64, Option<i64>), high: (i64, i64, Option<i64>)| low.2.is_some_and(|end| end < high.1);
+    let ratio = now.0 as f64 / before.0.max(1) as f64;
+    match (apart(before, now), apart(now, before)) {
+        (true, _) => format!("longer: {ratio:.2} times"),
+        (_, true) => format!("shorter: {ratio:.2} times"),
+        _ => "intervals overlap".into(),
+    }
+}
+
+fn row(found: &Found, result: &str, comparable: bool) -> String {
     let name = escape(&found.name);
     let address = format!("/records/{}", escape(&encode(&found.name)));
     let choose = if comparable && found.manifest.is_ok() {
@@ -54,13 +153,13 @@ fn row(found: &Found, comparable: bool) -> String {
     };
     let cells = match &found.manifest {
         Err(why) => format!(
-            "<td class=\"l\">{name}</td><td class=\"l\">{status}</td><td class=\"l wrap\" colspan=\"6\">{}</td>",
+            "<td class=\"l\">{name}</td><td class=\"l\">{status}</td><td class=\"l wrap\" colspan=\"12\">{}</td>",
             escape(&why.to_string())
         ),
         Ok(manifest) => {
             let forms = ["json", "csv", "md"].map(|form| format!("<a href=\"{address}/report.{form}\">{form}</a>"));
             format!(
-                "<td class=\"l\"><a href=\"{address}/\">{name}</a></td><td class=\"l\">{status}</td>\
+                "<td class=\"l\"><a href=\"{address}/\">{name}</a></td><td class=\"l\">{status}</td>{result}\
                  <td class=\"l wrap\">{}</td><td class=\"l\">{}</td><td>{}</td><td>{}</td><td class=\"l\">{}</td>\
                  <td class=\"l\">{}</td>",
                 escape(&manifest.plan.question),

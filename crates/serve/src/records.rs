@@ -32,6 +32,11 @@ pub(crate) fn all(folder: &Path) -> Vec<Found> {
     found
 }
 
+/// True if the folder, or a folder at most three levels below it, is a record.
+pub fn has_records(folder: &Path) -> bool {
+    !all(folder).is_empty()
+}
+
 fn look_into(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Found>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         // A name that is not valid UTF-8 cannot be requested.

@@ -32,6 +32,9 @@ pub fn serve(args: &Serve) -> CommandResult {
     if !at.ip().is_loopback() {
         errln!("warning: everyone who can reach {at} can read all records in {}", args.folder.display());
     }
+    if !tailbound_serve::has_records(&args.folder) {
+        errln!("there is no record in {} yet; `tailbound quick --out DIR` makes one there", args.folder.display());
+    }
     outln!("http://{at}/ shows the records in {}; Ctrl-C ends the server", args.folder.display());
     server.run().map_err(unexpected)?;
     Ok(ExitCode::Done)
