@@ -1,0 +1,63 @@
+"""Checks the layout of the report page in a browser: figures follow its width, no table is cut off, the navigation stays at
+the top, terms are explained, and axe-core finds no serious problem. `check(truth, what)` counts a failure."""
+import pathlib
+
+
+def layout(browser, width, check):
+    """Every figure is drawn for the width of the page, no table is cut off, and the navigation stays at the top."""
+    pictures = browser.js("""[...document.querySelectorAll('.picture.fitted, .waterfall.fitted')].filter((p) => p.clientWidth).map((p) => ({
+        name: p.closest('section').id, wide: p.clientWidth, scroll: p.scrollWidth,
+        drawn: [...p.children].filter((s) => s.matches('svg[data-plot]')).map((s) => s.viewBox.baseVal.width),
+        outside: [...p.querySelectorAll('svg text')].filter((t) => { const b = t.getBoundingClientRect(), box = p.getBoundingClientRect();
+            return b.width && (b.left < box.left - 2 || b.right > box.right + 2) && b.width < box.width; }).map((t) => t.textContent) }))""")
+    check(len(pictures) > 0, "figures are fitted")
+    for one in pictures:
+        check(all(abs(d - one["wide"]) <= 1 for d in one["drawn"]), f"{one['name']} is drawn {one['drawn']} wide in {one['wide']} px")
+        check(one["scroll"] <= one["wide"] + 1, f"{one['name']} does not scroll: {one}")
+        check(not one["outside"], f"words of {one['name']} lie outside: {one['outside']}")
+    tables = browser.js("""[...document.querySelectorAll('.scroll')].filter((s) => s.clientWidth && !s.closest('details')).map((s) => ({
+        name: s.closest('section').id, cut: s.scrollWidth - s.clientWidth, scrolls: ['auto', 'scroll'].includes(getComputedStyle(s).overflowX), reached: s.tabIndex === 0 }))""")
+    for one in tables:
+        check(one["cut"] <= 1 or (width < 1000 and one["scrolls"] and one["reached"]), f"the table of {one['name']} is cut off by {one['cut']} px")
+    stuck = browser.js("""(() => { scrollTo(0, document.documentElement.scrollHeight / 2);
+        const nav = document.querySelector('nav').getBoundingClientRect();
+        const lost = [...document.querySelectorAll('nav a')].filter((a) => !document.getElementById(a.hash.slice(1))).map((a) => a.hash);
+        const groups = [...document.querySelectorAll('nav details')], beyond = groups.filter((g) => { g.open = true;
+            const b = g.querySelector('div').getBoundingClientRect(); g.open = false; return b.left < 0 || b.right > document.documentElement.clientWidth; });
+        const answer = { top: nav.top, lost, beyond: beyond.map((g) => g.innerText), groups: groups.length };
+        scrollTo(0, 0); return answer; })()""")
+    check(abs(stuck["top"]) < 1 and stuck["groups"] > 2, f"the navigation stays at the top: {stuck}")
+    check(not stuck["lost"] and not stuck["beyond"], f"links of the navigation lead somewhere, and their lists are seen: {stuck}")
+
+
+def resized(browser, width, check):
+    """Figures follow the width of the window without a new load."""
+    browser.call("Emulation.setDeviceMetricsOverride", width=640, height=800, deviceScaleFactor=1, mobile=False)
+    wide = browser.js("""new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => {
+        const p = document.querySelector('.picture.fitted'); r([p.clientWidth, p.querySelector('svg').viewBox.baseVal.width]); }, 50))))""")
+    check(wide[0] < 640 and abs(wide[0] - wide[1]) <= 1, f"figures follow the window: {wide}")
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+    browser.js("new Promise((r) => setTimeout(r, 100))")
+
+
+def terms(browser, check):
+    """A term is explained by keyboard, and on paper."""
+    told = browser.js("""(() => { const term = document.querySelector('dfn'); term.focus();
+        const t = document.getElementById('tooltip'), answer = { word: term.textContent, shown: !t.hidden, text: t.innerText };
+        term.blur(); return { ...answer, after: t.hidden, count: document.querySelectorAll('dfn').length }; })()""")
+    check(told["count"] > 5 and told["shown"] and told["after"], f"terms are explained: {told}")
+    check(told["text"].startswith(told["word"]) and len(told["text"]) > len(told["word"]) + 20, f"the explanation is more than the term: {told}")
+
+
+AXE = pathlib.Path(__file__).resolve().parent.parent / "target" / "axe" / "axe.min.js"
+
+
+def accessible(browser, what, check):
+    """axe-core finds no serious and no critical problem."""
+    if not AXE.exists():
+        print(f"  skipped: accessibility of {what}: axe-core is missing; dev/setup test downloads it")
+        return
+    browser.js(AXE.read_text() + "; 0")
+    found = browser.js("""axe.run(document, { resultTypes: ['violations'] }).then((r) => ({ checked: r.testEngine.version, bad: r.violations
+        .filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.length} times, ${v.nodes[0].target} ${v.nodes[0].any[0]?.message ?? v.help}`) }))""")
+    check(not found["bad"], f"axe-core {found['checked']} finds in {what}: {found['bad']}")
