@@ -28,8 +28,8 @@ mod report;
 mod run;
 mod serve;
 mod studies;
-mod tune;
 mod study_needs;
+mod tune;
 mod validate;
 
 use crate::cli::{Cli, Command};

@@ -29,7 +29,7 @@ pub fn trials(plan: &Path, out: &Path) -> CommandResult {
     run::undo_changes_of_killed_runs();
     let makes_namespaces = plan.conditions.iter().any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     userns::enter_if_needed(makes_namespaces).map_err(Failure::not_fit)?;
-    let mut display = Display::new(true, out.to_owned());
+    let mut display = Display::new((true, false), out.to_owned());
     let options = RunOptions {
         out: out.to_owned(),
         command: std::env::args().collect(),
