@@ -5,7 +5,7 @@ use crate::case::{Case, Proposal};
 use crate::rule::Rule;
 use crate::rules::RULES;
 use crate::situation::Situation;
-use tailbound_document::{CauseShare, Evidence, LossReport, WithoutCause};
+use tailbound_document::{CauseShare, Evidence, LossReport, RemainingQuantile, WithoutCause};
 
 /// A cause with a smaller part of the excess gives no candidates.
 const LEAST_SHARE: f64 = 0.01;
@@ -32,12 +32,19 @@ pub struct Candidate {
 /// Estimate of a quantile without a cause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
-    /// Fraction of the quantile, e.g. 0.999 for p99.9.
+    /// Fraction of the quantile, e.g. 0.999 for p99.9, or 1 for the maximum.
     pub q: f64,
     /// Measured quantile, ns.
     pub now_ns: i64,
     /// Estimate of the quantile without the cause, ns.
     pub then_ns: i64,
+}
+
+impl Prediction {
+    /// True if the estimate is at least a tenth below the measured value.
+    pub fn is_clear(&self) -> bool {
+        (self.now_ns - self.then_ns) * 10 >= self.now_ns
+    }
 }
 
 /// The changes that answer the causes and losses of a condition, the most promising first. Only causes and losses that were
@@ -103,11 +110,14 @@ fn is_of(without: &WithoutCause, share: &CauseShare) -> bool {
     (without.cause, &without.end, &without.by) == (share.cause, &share.end, &share.by)
 }
 
-/// The estimate of the declared quantile, or of the highest one that has an estimate.
+/// The estimate of the declared quantile; otherwise of the highest quantile that would be clearly shorter, or the maximum.
 fn prediction(without: &WithoutCause, q: Option<f64>) -> Option<Prediction> {
-    let all = without.quantiles.iter().filter(|of| q.is_none_or(|q| (q - of.q).abs() < 1e-9));
-    let known = |of: &tailbound_document::RemainingQuantile| {
-        Some(Prediction { q: of.q, now_ns: of.value_ns?, then_ns: of.without_ns? })
-    };
-    all.filter_map(known).max_by(|a, b| a.q.total_cmp(&b.q))
+    let known = |of: &RemainingQuantile| Some(Prediction { q: of.q, now_ns: of.value_ns?, then_ns: of.without_ns? });
+    let quantiles = without.quantiles.iter().filter_map(known);
+    if let Some(q) = q {
+        return quantiles.into_iter().find(|of| (q - of.q).abs() < 1e-9);
+    }
+    let highest = quantiles.filter(Prediction::is_clear).max_by(|a, b| a.q.total_cmp(&b.q));
+    let maximum = Prediction { q: 1.0, now_ns: without.max_ns, then_ns: without.max_without_ns };
+    highest.or(Some(maximum).filter(Prediction::is_clear))
 }

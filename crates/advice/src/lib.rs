@@ -8,6 +8,7 @@
 mod answers;
 mod candidate;
 mod case;
+mod list;
 mod propose;
 mod rule;
 mod rules;
@@ -16,6 +17,7 @@ mod situation;
 
 pub use answers::Answers;
 pub use candidate::{Candidate, Prediction, candidates};
+pub use list::{list, markdown};
 pub use rule::{Expected, Rule, Scope, Watch};
 pub use rules::{RULES, rule};
 pub use situation::Situation;

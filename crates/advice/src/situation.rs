@@ -19,6 +19,6 @@ pub struct Situation<'a> {
     /// Facts of the host of the ends, if they are known.
     pub facts: Option<&'a HostFacts>,
     /// Fraction of the declared quantile, e.g. 0.999 for p99.9, for which the gain is predicted; `None` = the highest quantile
-    /// for which there is an estimate.
+    /// that would be clearly shorter, otherwise the maximum.
     pub q: Option<f64>,
 }

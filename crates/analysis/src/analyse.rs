@@ -8,8 +8,8 @@ use crate::sample_faults::SampleFaults;
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    circumstances, clock_history, flow, gates, launch, metrics, names, nodes, over_time, overhead, parallel, passes,
-    path_proof, patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
+    circumstances, clock_history, flow, gates, launch, metrics, names, next_steps, nodes, over_time, overhead,
+    parallel, passes, path_proof, patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_document::{
@@ -108,6 +108,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         conditions.push(report);
     }
     let (facts, unreadable): (Vec<_>, Vec<_>) = record.hosts().into_iter().partition(Result::is_ok);
+    let facts: Vec<_> = facts.into_iter().flatten().collect();
     let unreadable = unreadable.iter().filter_map(|f| f.as_ref().err());
     warnings.extend(unreadable.map(|e| sample_faults::unreadable(record, "facts_unreadable", e)));
     let threads = circumstances::threads(record, &mut warnings);
@@ -146,7 +147,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         conditions,
         trials,
         run: circumstances::run(manifest),
-        facts: facts.into_iter().flatten().map(circumstances::host).collect(),
+        facts: facts.iter().cloned().map(circumstances::host).collect(),
         threads,
         loads: circumstances::loads(manifest),
         host_settings: manifest.host_settings.clone(),
@@ -159,6 +160,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         side_by_side,
     };
     why::explain(record, &mut report, &incidents);
+    next_steps::add(&mut report.conditions, manifest, &facts);
     for (id, (pattern, evidence)) in patterns::of_trials(record, &report) {
         if let Some(trial) = report.trials.iter_mut().find(|t| t.id == id) {
             trial.pattern = Some(PatternReport { name: pattern.words().into(), evidence });
@@ -390,6 +392,7 @@ fn report(
         incident_totals: None,
         causes: Vec::new(),
         without_cause: Vec::new(),
+        next_steps: Vec::new(),
         recordings: Vec::new(),
         gates: Vec::new(),
         launch: None,

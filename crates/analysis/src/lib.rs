@@ -29,6 +29,7 @@ mod main_wait;
 mod metrics;
 mod movement;
 mod names;
+mod next_steps;
 mod node_words;
 mod nodes;
 mod over_time;

@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 /// Result of applying one rule to the facts of one host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Stable key of the finding: the key of the fact, or of a group of facts.
     pub key: String,
@@ -37,6 +37,16 @@ pub struct Finding {
     /// exists.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
+    /// Key of the rule with the remedy, as in `tailbound advice --list`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub advice: String,
+    /// How long the setting can delay a message: 1 for some microseconds, 2 for 10 us to 100 us, 3 for 100 us to 1 ms, 4 for 1 ms
+    /// to 10 ms, 5 for more, or for lost messages.
+    #[serde(default)]
+    pub weight: u8,
+    /// What the record shows of the causes that the remedy answers; only if the findings were compared with a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<crate::evidence::Shown>,
 }
 
 /// A rule that checks one setting of a host.
@@ -49,16 +59,28 @@ pub(crate) struct Rule {
     /// Condition under which the setting makes the tail of the latency longer.
     pub bad: Condition,
     pub because: &'static str,
-    pub remedy: &'static str,
-    /// What a study writes below `host` to fix the setting; may be empty.
-    pub host: &'static str,
+    /// Key of the rule of advice with the remedy.
+    pub advice: &'static str,
+    /// How long the setting can delay a message, as in [`Finding::weight`].
+    pub weight: u8,
 }
 
 impl Rule {
+    /// The rule of advice with the remedy. The table of advice has each rule that this crate names, which a test checks.
+    pub fn remedy(&self) -> Option<&'static tailbound_advice::Rule> {
+        tailbound_advice::rule(self.advice)
+    }
+
+    /// What a study writes below `host` to fix the setting; empty if no such key exists.
+    pub fn host(&self) -> String {
+        self.remedy().and_then(tailbound_advice::Rule::host_setting).unwrap_or_default()
+    }
+
     pub fn apply(&self, facts: &HostFacts) -> Finding {
+        let remedy = self.remedy().map_or("", |rule| rule.remedy);
         let (verdict, value, because, remedy) = match self.bad.judge(self.key, facts) {
             Judgement::Fine(value) => (Verdict::Ok, value, "", ""),
-            Judgement::Bad(value) => (Verdict::WillWidenTail, value, self.because, self.remedy),
+            Judgement::Bad(value) => (Verdict::WillWidenTail, value, self.because, remedy),
             Judgement::NotKnown(why) => return self.unknown(why.0),
         };
         // Only a number gets a unit.
@@ -70,7 +92,10 @@ impl Rule {
             value: format!("{value}{unit}"),
             because: because.to_owned(),
             remedy: remedy.to_owned(),
-            host: if verdict == Verdict::WillWidenTail { self.host.to_owned() } else { String::new() },
+            host: if verdict == Verdict::WillWidenTail { self.host() } else { String::new() },
+            advice: self.advice.to_owned(),
+            weight: self.weight,
+            evidence: None,
         }
     }
 
@@ -83,6 +108,9 @@ impl Rule {
             because: why,
             remedy: String::new(),
             host: String::new(),
+            advice: self.advice.to_owned(),
+            weight: self.weight,
+            evidence: None,
         }
     }
 }

@@ -2,17 +2,20 @@
 //! remedy for each such setting.
 //!
 //! Input: [`HostFacts`](tailbound_model::HostFacts), read from a host or from a record. Output: one [`Finding`] for
-//! each rule, in the order of the rules, and the findings as text. The crate reads no file and changes nothing, so a
+//! each rule, in the order of the rules or of their importance ([`ranked`]), and the findings as text. The remedies are those of
+//! the table of advice. The crate reads no file and changes nothing, so a
 //! record on a laptop gives the same findings as the machine itself. A fact that was not read never counts as good.
 
 mod condition;
+mod evidence;
 mod finding;
 mod render;
 mod rescue;
 mod rules;
 
+pub use evidence::{RecordEvidence, Shown, ranked};
 pub use finding::{Finding, Verdict};
-pub use render::render;
+pub use render::{Shape, render};
 pub use rescue::{rescue, rescue_by_facts};
 pub use rules::{advice, diagnose};
 

@@ -7,9 +7,23 @@ use std::fmt::Write;
 /// Smallest width of the text for which the layout works, in columns.
 const MIN_WIDTH: usize = 40;
 
-/// Formats findings in lines of at most `width` columns. A word that is longer than a line is not split.
-pub fn render(findings: &[Finding], width: usize) -> String {
-    let width = width.max(MIN_WIDTH);
+/// Number of bad settings that are shown if not all findings are asked for.
+const SHOWN: usize = 5;
+
+/// Form of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Largest length of a line, in columns. A word that is longer than a line is not split.
+    pub width: usize,
+    /// True if the text may contain colours.
+    pub colour: bool,
+    /// True if all findings are shown, and not only the bad settings that matter most.
+    pub verbose: bool,
+}
+
+/// Formats findings in the order in which they are given.
+pub fn render(findings: &[Finding], shape: Shape) -> String {
+    let width = shape.width.max(MIN_WIDTH);
     let with = |verdict| findings.iter().filter(move |f| f.verdict == verdict);
     let (bad, unknown, ok) = (with(Verdict::WillWidenTail), with(Verdict::Unknown), with(Verdict::Ok));
     let (n, n_ok, n_bad, n_unknown) =
@@ -17,35 +31,69 @@ pub fn render(findings: &[Finding], width: usize) -> String {
     let mut out = String::new();
     let summary = format!("{n} checks: {n_ok} ok, {n_bad} will widen your tail, {n_unknown} could not be read");
     wrapped(&mut out, 0, 2, &summary, width);
-    section(&mut out, "Will widen your tail", bad, width, |out, f| {
+    let shown = if shape.verbose { n_bad } else { SHOWN.min(n_bad) };
+    let heading = if shown < n_bad { "Will widen your tail most" } else { "Will widen your tail" };
+    section(&mut out, heading, bad.take(shown), shape, |out, f| {
+        let begin = out.len();
         wrapped(out, 2, 4, &format!("{}: {}  [{}]", f.title, f.value, f.key), width);
+        if shape.colour {
+            paint(out, begin, "31");
+        }
+        if let Some(shown) = &f.evidence {
+            wrapped(out, 4, 6, &format!("it matters here: {}", shown.words()), width);
+        }
         wrapped(out, 4, 6, &format!("because {}", f.because), width);
         wrapped(out, 4, 6, &format!("do: {}", f.remedy), width);
         if !f.host.is_empty() {
             wrapped(out, 4, 6, &format!("or in a study: host: {{ {} }}", f.host), width);
         }
     });
-    section(&mut out, "Could not be read", unknown, width, |out, f| {
+    if !shape.verbose {
+        rest(&mut out, n_bad - shown, n_unknown, width);
+        return out;
+    }
+    section(&mut out, "Could not be read", unknown, shape, |out, f| {
         wrapped(out, 2, 4, &format!("{}: {}  [{}]", f.title, f.because, f.key), width);
     });
-    section(&mut out, "Ok", ok, width, |out, f| {
+    section(&mut out, "Ok", ok, shape, |out, f| {
         wrapped(out, 2, 4, &format!("{}: {}  [{}]", f.title, f.value, f.key), width);
     });
     out
+}
+
+/// Says what is not shown.
+fn rest(out: &mut String, bad: usize, unknown: usize, width: usize) {
+    let more = match (bad, unknown) {
+        (0, 0) => return,
+        (0, n) => format!("{n} that could not be read"),
+        (n, 0) => format!("{n} more that widen the tail"),
+        (bad, unknown) => format!("{bad} more that widen the tail, and {unknown} that could not be read"),
+    };
+    out.push('\n');
+    wrapped(out, 0, 2, &format!("{more}: with -v"), width);
+}
+
+/// Colours the lines of a text from a position on.
+fn paint(out: &mut String, begin: usize, code: &str) {
+    let lines: Vec<String> = out[begin..].lines().map(|line| format!("\x1b[{code}m{line}\x1b[0m\n")).collect();
+    out.truncate(begin);
+    out.push_str(&lines.concat());
 }
 
 fn section<'a>(
     out: &mut String,
     heading: &str,
     findings: impl Iterator<Item = &'a Finding>,
-    width: usize,
+    shape: Shape,
     mut one: impl FnMut(&mut String, &Finding),
 ) {
     let mut findings = findings.peekable();
     if findings.peek().is_none() {
         return;
     }
-    let _ = writeln!(out, "\n{heading}\n{}", "-".repeat(heading.chars().count().min(width)));
+    let rule = "-".repeat(heading.chars().count().min(shape.width.max(MIN_WIDTH)));
+    let heading = if shape.colour { format!("\x1b[1m{heading}\x1b[0m") } else { heading.to_owned() };
+    let _ = writeln!(out, "\n{heading}\n{rule}");
     findings.for_each(|finding| one(out, finding));
 }
 

@@ -4,6 +4,7 @@
 use super::*;
 use crate::rules;
 use std::collections::BTreeSet;
+use tailbound_document::{CauseWord, LossKind};
 use tailbound_model::{Fact, FactValue, HostFacts};
 
 fn flag(value: bool) -> FactValue {
@@ -162,7 +163,9 @@ fn every_rule_has_a_fault_and_complete_texts() {
     assert_eq!(tested, rules);
     assert_eq!(rules::all().count(), rules.len(), "no key twice");
     for rule in rules::all() {
-        for sentence in [rule.title, rule.because, rule.remedy] {
+        let remedy = rule.remedy().unwrap_or_else(|| panic!("{}: no rule of advice `{}`", rule.key, rule.advice));
+        assert!((1..=5).contains(&rule.weight), "{}", rule.key);
+        for sentence in [rule.title, rule.because, remedy.remedy] {
             assert!(!sentence.is_empty() && !sentence.ends_with('.') && !sentence.contains("  "), "{}", rule.key);
         }
     }
@@ -204,14 +207,60 @@ fn bad() -> HostFacts {
 
 #[test]
 fn a_good_and_a_bad_machine_as_text() {
-    insta::assert_snapshot!("good_80", render(&diagnose(&good()), 80));
-    insta::assert_snapshot!("bad_80", render(&diagnose(&bad()), 80));
+    let all = Shape { width: 80, colour: false, verbose: true };
+    insta::assert_snapshot!("good_80", render(&ranked(diagnose(&good()), None), all));
+    insta::assert_snapshot!("bad_80", render(&ranked(diagnose(&bad()), None), all));
+    insta::assert_snapshot!("good_short", render(&ranked(diagnose(&good()), None), Shape { verbose: false, ..all }));
+    insta::assert_snapshot!("bad_short", render(&ranked(diagnose(&bad()), None), Shape { verbose: false, ..all }));
+}
+
+/// The keys of the five findings that are shown first.
+fn first(record: Option<&RecordEvidence>) -> Vec<String> {
+    ranked(diagnose(&bad()), record).into_iter().take(5).map(|finding| finding.key).collect()
+}
+
+#[test]
+fn what_delays_most_comes_first_and_with_a_record_what_the_record_shows() {
+    let weights: Vec<u8> = ranked(diagnose(&bad()), None)
+        .into_iter()
+        .filter(|finding| finding.verdict == Verdict::WillWidenTail)
+        .map(|finding| finding.weight)
+        .collect();
+    assert!(weights.is_sorted_by(|a, b| a >= b), "{weights:?}");
+    let mut record = RecordEvidence {
+        causes: vec![(CauseWord::PageFault, 0.4), (CauseWord::IdleExit, 0.25)],
+        losses: vec![(LossKind::SocketBuffer, 71)],
+    };
+    assert_eq!(first(Some(&record))[0], "net.core.rmem_max");
+    record.losses.clear();
+    let all = ranked(diagnose(&bad()), Some(&record));
+    let with_evidence: Vec<&str> =
+        all.iter().filter(|finding| finding.evidence.is_some()).map(|finding| finding.key.as_str()).collect();
+    assert_eq!(all[0].evidence.as_ref().unwrap().words(), "40 % of your excess was `page_fault`");
+    assert!(
+        with_evidence.contains(&"memory.thp") && with_evidence.contains(&"cpu.idle_deepest_us"),
+        "{with_evidence:?}"
+    );
+    assert_eq!(all.iter().take_while(|finding| finding.evidence.is_some()).count(), with_evidence.len());
+    // A small cause is no evidence.
+    record.causes = vec![(CauseWord::PageFault, 0.001)];
+    assert_eq!(first(Some(&record)), first(None));
+}
+
+#[test]
+fn colours_add_no_words() {
+    let shape = |colour| Shape { width: 80, colour, verbose: true };
+    let findings = ranked(diagnose(&bad()), None);
+    let coloured = render(&findings, shape(true));
+    assert!(coloured.contains("\x1b[31m") && coloured.contains("\x1b[1m"));
+    let bare = ["\x1b[31m", "\x1b[1m", "\x1b[0m"].iter().fold(coloured, |text, code| text.replace(code, ""));
+    assert_eq!(bare, render(&findings, shape(false)));
 }
 
 #[test]
 fn no_line_is_wider_than_asked() {
     for width in [40, 60, 80, 120] {
-        let text = render(&diagnose(&bad()), width);
+        let text = render(&diagnose(&bad()), Shape { width, colour: false, verbose: true });
         for line in text.lines().filter(|l| l.split_whitespace().count() > 1) {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }

@@ -9,6 +9,7 @@ use crate::launch::LaunchReport;
 use crate::message::Message;
 use crate::metric::{LegRange, MetricReport};
 use crate::movement::MovementReport;
+use crate::next_step::NextStep;
 use crate::path_proof::PathProofReport;
 use crate::range::{AboveReport, ChosenReport};
 use crate::recording::RecordingReport;
@@ -166,6 +167,9 @@ pub struct ConditionReport {
     /// Estimates of the tail without each of the causes that explain at least 1 % of the covered excess.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_cause: Vec<WithoutCause>,
+    /// What to try first against late and lost messages, the most promising first; empty if no cause was seen or counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_steps: Vec<NextStep>,
     /// How events of the kernel were recorded, and what the recording cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<RecordingReport>,

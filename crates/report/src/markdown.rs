@@ -5,7 +5,7 @@ use crate::plain::plain;
 use crate::tables::summary::{Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::warning_text;
-use crate::tables::{against, clock_history, remaining, tools, warnings};
+use crate::tables::{against, clock_history, next_steps, remaining, tools, warnings};
 use tailbound_document::{AgainstRow, ClockHistoryReport, Report};
 
 /// Formats the report as Markdown: findings, tables and warnings.
@@ -15,6 +15,7 @@ pub fn render_markdown(report: &Report) -> String {
     for finding in &report.findings {
         text.push_str(&format!("- {}\n", escape(&finding.text)));
     }
+    text.push_str(&next(report));
     let table = summary(report);
     for (title, columns) in crate::tables::flow::tables(report) {
         text.push_str(&flow(&table, title, &columns));
@@ -114,6 +115,23 @@ pub fn render_markdown(report: &Report) -> String {
         text.push_str(&format!("- {}\n", escape(&warning_text(&warning))));
     }
     text.push_str(&format!("\nTailbound {}, study `{}`, run {}.\n", report.tailbound, report.study, report.run.id));
+    text
+}
+
+/// Formats the next steps with their commands as Markdown; empty if there are no steps.
+fn next(report: &Report) -> String {
+    let steps = next_steps::steps(report);
+    if steps.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n## Next step\n\n");
+    for step in steps {
+        text.push_str(&format!("- {}\n", escape(&next_steps::sentences(step))));
+    }
+    let commands: Vec<&str> = steps.iter().flat_map(next_steps::commands).chain(next_steps::tune(steps)).collect();
+    if !commands.is_empty() {
+        text.push_str(&format!("\n```sh\n{}\n```\n", commands.join("\n")));
+    }
     text
 }
 

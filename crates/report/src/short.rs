@@ -124,6 +124,12 @@ fn warning_lines(report: &Report, width: usize, paint: &Paint, most: usize) -> V
 
 /// What to try next: at present the setting that gives a quantile that needs more messages.
 fn next_steps(report: &Report) -> Vec<String> {
+    let steps = crate::tables::next_steps::steps(report);
+    if let Some(step) = steps.first() {
+        let command = crate::tables::next_steps::tune(steps).or(step.command.as_deref());
+        let run = command.map(|command| format!(" Try it: {command}")).unwrap_or_default();
+        return vec![format!("{}{run}", crate::tables::next_steps::sentences(step))];
+    }
     let hints = report.findings.iter().filter(|f| f.level == FindingLevel::Hint);
     // A measurement without a study file has no slots that could be set.
     let of_ping = |text: &str| match text.split_once(" `--set measure.slots=") {

@@ -6,7 +6,9 @@ use crate::tables::sparkline::Axis;
 use crate::tables::summary::{Row, Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::{WarningGroup, warning_text};
-use crate::tables::{against, bins, clock_history, gates, launch, legs, loops, patterns, spread, stages, warnings};
+use crate::tables::{
+    against, bins, clock_history, gates, launch, legs, loops, next_steps, patterns, spread, stages, warnings,
+};
 use crate::tables::{flow, tools, writer};
 use crate::text::{Paint, wrap};
 use tailbound_document::{Finding, FindingLevel, Report};
@@ -38,6 +40,7 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     if let Some(finding) = report.findings.iter().find(measured) {
         wrap(&finding.text, width, 0).into_iter().for_each(&mut line);
     }
+    step_lines(report, width, &paint).into_iter().for_each(&mut line);
     line(String::new());
     let table = summary(report);
     if !report.conditions.is_empty() {
@@ -137,6 +140,23 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
         }
     }
     text
+}
+
+/// Formats the next steps with their commands as lines for the terminal; no lines if there are no steps.
+fn step_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
+    let steps = next_steps::steps(report);
+    let mut lines = Vec::new();
+    for (i, step) in steps.iter().enumerate() {
+        let head = if i == 0 { "Next step" } else { "Or" };
+        let text = wrap(&format!("{head}: {}", next_steps::sentences(step)), width, 2);
+        lines.extend(text.into_iter().map(|l| if i == 0 { l.replacen(head, &paint.bold(head), 1) } else { l }));
+        lines.extend(next_steps::commands(step).flat_map(|command| next_steps::command_lines(command, width)));
+    }
+    if let Some(tune) = next_steps::tune(steps) {
+        lines.extend(wrap("To try these and other changes one by one, and keep only what is shown to help:", width, 2));
+        lines.extend(next_steps::command_lines(tune, width));
+    }
+    lines
 }
 
 /// Formats the tables about flows as lines for the terminal.

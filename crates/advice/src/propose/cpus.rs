@@ -56,7 +56,7 @@ pub(crate) fn of_role(case: &Case<'_>) -> Vec<Proposal> {
     }
     let old = &case.spec_of(end).scheduling;
     let roles = case.delayed_roles().into_iter().map(|role| (role, 0.55));
-    let all = roles.chain([("receive", 0.2), ("main", 0.15)]);
+    let all = roles.chain([("main", 0.15)]);
     let mut done: BTreeSet<&str> = BTreeSet::new();
     all.filter(|(role, _)| done.insert(role))
         .map(|(role, fit)| {
@@ -120,14 +120,17 @@ pub(crate) fn executors(case: &Case<'_>) -> Vec<Proposal> {
         all.push(Proposal::new(vec![setting], 0.8, text));
     }
     if spec.measure.receive() == ReceiveMode::Executor {
-        let text = "Receive in a callback of the middleware's own threads, and not in an executor.".to_owned();
-        // The number of executors is only for executors.
+        // The number of executors is only for executors, and one session cannot answer in a callback.
         let mut settings: Vec<String> = Vec::new();
         if let Some(Arrangement { processes, participants, executors: 1.. }) = spec.arrangement {
             settings.push(format!("arrangement={{ processes: {processes}, participants: {participants} }}"));
         }
-        settings.push("measure.receive=listener".into());
-        all.push(Proposal::new(settings, 0.6, text));
+        let (mode, text) = match spec.is_one_session() {
+            true => ("block", "Receive in a thread that blocks until a message arrives, and not in an executor."),
+            false => ("listener", "Receive in a callback of the middleware's own threads, and not in an executor."),
+        };
+        settings.push(format!("measure.receive={mode}"));
+        all.push(Proposal::new(settings, 0.6, text.to_owned()));
     }
     all
 }

@@ -4,8 +4,6 @@ use crate::case::{Case, Proposal};
 use crate::settings;
 use tailbound_model::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 
-/// Roles of threads that wait for messages or pass them on, in the order in which they are tried when they were not delayed.
-const OTHER_ROLES: [&str; 4] = ["receive", "main", "event", "send"];
 /// Roles of threads that Tailbound makes, whatever the driver.
 const OWN_ROLES: [&str; 2] = ["main", "processing"];
 /// Smallest nice value, the highest priority of time-sharing threads.
@@ -102,12 +100,23 @@ pub(crate) fn of_middleware(case: &Case<'_>) -> Vec<Proposal> {
     vec![Proposal::new(vec![setting], fit, text)]
 }
 
+/// Roles of threads that wait for messages or pass them on, in the order in which they are tried when they were not delayed.
+fn roles_of(driver: &str) -> &'static [&'static str] {
+    match driver {
+        "cyclonedds" => &["receive", "main", "event", "send"],
+        "fastdds" => &["receive", "main", "event"],
+        "udp" => &["receive", "main"],
+        _ => &["main"],
+    }
+}
+
 /// The threads of one role of the delayed end with this priority: first the delayed roles, then others.
 pub(crate) fn of_role(case: &Case<'_>) -> Vec<Proposal> {
     let old = &case.spec_of(case.end()).scheduling;
     let Some(policy) = case.policy_above() else { return Vec::new() };
     let delayed = case.delayed_roles();
-    let others = OTHER_ROLES.into_iter().filter(|role| !delayed.contains(role)).map(|role| (role, false));
+    let driver = case.driver_of(case.end()).name.as_str();
+    let others = roles_of(driver).iter().filter(|role| !delayed.contains(role)).map(|role| (*role, false));
     let roles = delayed.iter().map(|role| (*role, true)).chain(others);
     let is_driver = |role: &str| !OWN_ROLES.contains(&role);
     let lower = roles.filter(|(role, _)| rank(old.of_role(role, is_driver(role)).policy) < rank(Some(policy)));

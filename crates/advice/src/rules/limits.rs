@@ -37,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         key: "real-time-right",
+        causes: &[CauseWord::WaitedForCpu],
         remedy: "run as root, grant CAP_SYS_NICE, or set rtprio in /etc/security/limits.d",
         undo: "remove the right",
         source: "limits.conf(5)",

@@ -50,7 +50,6 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         key: "smt-off",
-        causes: &[CauseWord::Frequency],
         remedy: "echo off > /sys/devices/system/cpu/smt/control, or keep the siblings of the measured CPUs idle",
         expected: estimate(0, 30),
         risk: "half as many CPUs",

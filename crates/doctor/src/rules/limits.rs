@@ -10,30 +10,30 @@ const MEMLOCK_BYTES: i64 = 1 << 30;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         key: "cgroup.cpu_max",
+        advice: "no-cpu-quota",
+        weight: 5,
         title: "CPU quota of the control group",
         unit: "",
         bad: Condition::Judge(quota),
         because: "once the quota of a period is used up all threads of the group stop until the next period",
-        remedy: "remove the quota (Docker: no --cpus; Kubernetes: no CPU limit) and give whole CPUs by cpuset",
-        host: "",
     },
     Rule {
         key: "limit.rtprio",
+        advice: "real-time-right",
+        weight: 5,
         title: "right to real-time priorities",
         unit: "",
         bad: Condition::Judge(real_time),
         because: "threads cannot have a real-time policy and take turns with every ordinary thread",
-        remedy: "run as root, grant CAP_SYS_NICE, or set rtprio in /etc/security/limits.d",
-        host: "",
     },
     Rule {
         key: "limit.memlock_bytes",
+        advice: "lock-right",
+        weight: 4,
         title: "right to lock memory",
         unit: "",
         bad: Condition::Judge(memory_lock),
         because: "memory that cannot be locked is reclaimed and faults when it is touched again",
-        remedy: "run as root, grant CAP_IPC_LOCK, or set memlock to unlimited in /etc/security/limits.d",
-        host: "",
     },
 ];
 

@@ -10,51 +10,51 @@ const LOAD_PER_CPU: f64 = 0.25;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         key: "machine.emulated",
+        advice: "real-cpu",
+        weight: 5,
         title: "CPU emulated in software",
         unit: "",
         bad: Condition::Flag(true),
         because: "the speed of an emulated CPU depends on the emulator: figures show that messages arrive, not how \
                   late they are",
-        remedy: "measure on a real CPU, or on a virtual CPU with hardware support (KVM)",
-        host: "",
     },
     Rule {
         key: "machine.hypervisor",
+        advice: "pinned-virtual-cpus",
+        weight: 4,
         title: "hypervisor",
         unit: "",
         bad: Condition::NotOneOf(&["none"]),
         because: "a virtual CPU stops while the hypervisor runs something else or handles an exit, and this kernel \
                   does not see the stop",
-        remedy: "pin the virtual CPUs to host CPUs of their own, or measure on the bare machine",
-        host: "",
     },
     Rule {
         key: "cpu.steal_ppm",
+        advice: "dedicated-cpus",
+        weight: 5,
         title: "CPU time stolen since boot",
         unit: " ppm",
         bad: Condition::Above(10),
         because: "the hypervisor gave this machine's CPUs to other machines while threads of this machine were ready \
             to run; each such time is a stall",
-        remedy: "use a machine with dedicated CPUs, or pin its virtual CPUs to host CPUs",
-        host: "",
     },
     Rule {
         key: "load.1min",
+        advice: "quiet-machine",
+        weight: 4,
         title: "load average, last minute",
         unit: "",
         bad: Condition::Judge(load),
         because: "other threads run on this machine and take CPUs, caches and locks at unpredictable times",
-        remedy: "stop programs that are not needed, or keep them off the measured CPUs (cpusets, isolcpus)",
-        host: "",
     },
     Rule {
         key: "cpu.allowed",
+        advice: "more-cpus",
+        weight: 5,
         title: "CPUs that may be used",
         unit: "",
         bad: Condition::Judge(one_cpu),
         because: "with one CPU, both ends and all other threads take turns on this CPU",
-        remedy: "allow at least two CPUs (cpuset, container limits, affinity), better three",
-        host: "",
     },
 ];
 

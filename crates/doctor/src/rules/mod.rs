@@ -22,6 +22,6 @@ pub fn diagnose(facts: &HostFacts) -> Vec<Finding> {
 }
 
 /// Host settings that a study can fix: for each, the key of its finding, and the text that a study writes below `host`.
-pub fn advice() -> Vec<(&'static str, &'static str)> {
-    all().filter(|rule| !rule.host.is_empty()).map(|rule| (rule.key, rule.host)).collect()
+pub fn advice() -> Vec<(&'static str, String)> {
+    all().map(|rule| (rule.key, rule.host())).filter(|(_, host)| !host.is_empty()).collect()
 }

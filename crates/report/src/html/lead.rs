@@ -144,6 +144,11 @@ fn loss(condition: &ConditionReport) -> Option<(String, String)> {
 
 /// The next step: how to get figures that the record does not have.
 fn next_step(report: &Report) -> Option<Tile> {
+    if let Some(step) = crate::tables::next_steps::steps(report).first() {
+        let words = prose(&crate::tables::next_steps::sentences(step));
+        let link = "<a href=\"#next-step\">How to try it</a>".to_owned();
+        return Some(Tile { id: "tile-next", head: "Next step", figure: String::new(), words: vec![words, link] });
+    }
     let hint = report.findings.iter().find(|f| f.level == FindingLevel::Hint)?;
     Some(Tile { id: "tile-next", head: "Next step", figure: String::new(), words: vec![prose(&hint.text)] })
 }

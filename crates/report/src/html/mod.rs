@@ -27,6 +27,7 @@ mod loads;
 mod loops;
 mod nav;
 mod network_user;
+mod next_steps;
 mod nodes;
 mod path_proof;
 mod patterns;
@@ -86,6 +87,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         |section: fn(&Report) -> String| if report.conditions.is_empty() { String::new() } else { section(report) };
     let main = [
         lead::tiles(report),
+        next_steps::section(report),
         words::findings(report),
         if crate::tables::flow::is_all(report) { String::new() } else { ran(conditions::table) },
         flow::section(report),

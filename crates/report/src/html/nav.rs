@@ -14,6 +14,7 @@ const GROUPS: [Group; 5] = [
         "Result",
         &[
             ("lead", "Summary"),
+            ("next-step", "Next step"),
             ("findings", "Findings"),
             ("warnings", "Warnings"),
             ("conditions", "All conditions"),

@@ -14,6 +14,7 @@ pub(crate) mod launch;
 pub(crate) mod legs;
 pub(crate) mod loads;
 pub(crate) mod loops;
+pub(crate) mod next_steps;
 pub(crate) mod nodes;
 pub(crate) mod path_proof;
 pub(crate) mod patterns;

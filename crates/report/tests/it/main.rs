@@ -10,6 +10,7 @@ mod gates;
 mod held;
 mod launches;
 mod page;
+mod next_steps;
 mod patterns;
 mod perfetto;
 mod remaining;

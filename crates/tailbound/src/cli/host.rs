@@ -65,12 +65,56 @@ pub enum LabFormat {
 
 #[derive(Debug, Args)]
 pub struct Doctor {
+    /// Show all findings, and not only the five settings that matter most
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// End with exit code 3 if a setting widens the tail
+    #[arg(long)]
+    pub strict: bool,
+    /// Check the hosts of a record in place of this host, and rank the settings by the causes that the record shows
+    #[arg(long, value_name = "DIR", conflicts_with = "rescue_test")]
+    pub record: Option<PathBuf>,
     #[command(flatten)]
     pub listed: Listed,
     /// Measure for three seconds how much CPU time an ordinary thread gets on a CPU where a real-time thread never
     /// sleeps; check nothing else
     #[arg(long)]
     pub rescue_test: bool,
+}
+
+impl Doctor {
+    /// Whether the output is JSON.
+    pub fn is_json(&self) -> bool {
+        self.json || self.format == DoctorFormat::Json
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// Sentences for a terminal
+    Text,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct Advice {
+    /// Print the table of rules; this is also the default
+    #[arg(long)]
+    pub list: bool,
+    /// Output format of the table
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: AdviceFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AdviceFormat {
+    /// Lines for a terminal
+    Text,
+    /// All members of all rules, as JSON
+    Json,
+    /// The tables of the page of the documentation
+    Markdown,
 }
 
 #[derive(Debug, Args)]

@@ -98,6 +98,8 @@ pub enum Command {
     },
     /// List the changes that runs made to this host, and undo the changes of runs that were killed
     Lab(Lab),
+    /// Print the rules of advice: which setting answers which cause of late messages, what it gains, and its risk
+    Advice(Advice),
     /// Check whether this machine is set up for low latency in the worst case; changes nothing
     Doctor(Doctor),
     /// Read the hardware clocks of network cards (PTP) beside the system's clock: offset, rate, steps; sets nothing

@@ -2,11 +2,14 @@
 
 use crate::cli::Doctor;
 use crate::failure::{CommandResult, Failure};
-use crate::output::{out, outln, width};
+use crate::output::{colour, out, outln, width};
 use std::io::Read;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use tailbound_doctor::{Finding, RecordEvidence, Shape, Verdict, ranked, render};
 use tailbound_model::{CpuList, ExitCode, HostFacts, RescueSeen, RoleScheduling};
+use tailbound_record::Record;
 
 /// Time after which the process of the rescue test is killed; the test takes three seconds.
 const RESCUE_LIMIT: Duration = Duration::from_secs(8);
@@ -16,20 +19,60 @@ pub fn doctor(args: &Doctor) -> CommandResult {
     if args.rescue_test {
         return rescue_test(&facts, args.listed.is_json());
     }
-    let findings = tailbound_doctor::diagnose(&facts);
+    let hosts = match &args.record {
+        Some(record) => of_record(record)?,
+        None => vec![(facts.clone(), ranked(tailbound_doctor::diagnose(&facts), None))],
+    };
     if args.listed.is_json() {
-        let text = serde_json::to_string_pretty(&serde_json::json!({ "facts": facts, "findings": findings }))
-            .map_err(Failure::unexpected)?;
-        outln!("{text}");
+        print_json(&hosts, args.record.is_some())?;
     } else {
-        out!("{}", tailbound_doctor::render(&findings, width()));
-        outln!(
-            "\nIf a real-time thread never sleeps, ordinary threads of its CPU still get CPU time from: {}.",
-            tailbound_doctor::rescue_by_facts(&facts)
-        );
-        outln!("`tailbound doctor --rescue-test` measures this on one CPU in three seconds.");
+        for (facts, findings) in &hosts {
+            if args.record.is_some() {
+                outln!("host {}", tailbound_model::plain(&facts.host));
+            }
+            out!("{}", render(findings, Shape { width: width(), colour: colour(), verbose: args.verbose }));
+            outln!(
+                "\nIf a real-time thread never sleeps, ordinary threads of its CPU still get CPU time from: {}.",
+                tailbound_doctor::rescue_by_facts(facts)
+            );
+        }
+        if args.record.is_none() {
+            outln!("`tailbound doctor --rescue-test` measures this on one CPU in three seconds.");
+        }
     }
-    Ok(ExitCode::Done)
+    let widens = hosts.iter().flat_map(|(_, findings)| findings).any(|one| one.verdict == Verdict::WillWidenTail);
+    Ok(if args.strict && widens { ExitCode::MachineNotFit } else { ExitCode::Done })
+}
+
+/// The hosts of a record with their findings, ranked by the causes of late and lost messages in the record.
+fn of_record(path: &Path) -> Result<Vec<(HostFacts, Vec<Finding>)>, Failure> {
+    let record = Record::open(path).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let report = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let evidence = RecordEvidence::of(&report.conditions);
+    let facts: Result<Vec<HostFacts>, _> = record.hosts().into_iter().collect();
+    let facts = facts.map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    if facts.is_empty() {
+        let text = format!("{}: the record has no facts of a host", path.display());
+        return Err(Failure::bad_input(text).help("name a record that a run has written, not one that was imported"));
+    }
+    let with_findings = |facts: HostFacts| {
+        let findings = ranked(tailbound_doctor::diagnose(&facts), Some(&evidence));
+        (facts, findings)
+    };
+    Ok(facts.into_iter().map(with_findings).collect())
+}
+
+/// Prints facts and findings as JSON: an object for this host, or a list of objects for the hosts of a record.
+fn print_json(hosts: &[(HostFacts, Vec<Finding>)], is_record: bool) -> Result<(), Failure> {
+    let of =
+        |(facts, findings): &(HostFacts, Vec<Finding>)| serde_json::json!({ "facts": facts, "findings": findings });
+    let all: Vec<serde_json::Value> = hosts.iter().map(of).collect();
+    let text = match (is_record, all.as_slice()) {
+        (false, [this]) => serde_json::to_string_pretty(this),
+        _ => serde_json::to_string_pretty(&all),
+    };
+    outln!("{}", text.map_err(Failure::unexpected)?);
+    Ok(())
 }
 
 /// Runs the rescue test (CPU time of an ordinary thread beside a real-time thread) in a child process on the last CPU.

@@ -1,5 +1,6 @@
 //! The commands of the command line, one module per command.
 
+mod advice;
 mod agent;
 mod agent_holder;
 mod budget;
@@ -59,6 +60,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Gates { command } => gates::gates(&command),
         Command::Guest { command } => guest::guest(&command),
         Command::Lab(args) => lab::lab(args.command.as_ref()),
+        Command::Advice(args) => advice::advice(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Clock(args) => clock::clock(&args),
         Command::Completions { shell } => generated_files::completions(shell),

@@ -1,5 +1,6 @@
 //! Integration tests of the crate tailbound: one program, with one module for each subject.
 
+mod advice;
 mod agent_holder;
 mod arrangements;
 mod budget;
