@@ -6,70 +6,13 @@
 //! differ, `...` matches any text, and a line `...` matches any lines.
 
 use crate::support::Bench;
-use std::process::Command;
+use crate::support::chapter::{Step, run_in, steps};
 
 const CHAPTER: &str = include_str!("../../../../docs/src/write-a-driver.md");
 
-/// A block of commands in the chapter, with the output that the chapter shows for these commands.
-struct Step {
-    line: usize,
-    commands: String,
-    shown: Option<String>,
-}
-
-fn steps(chapter: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    let mut block: Option<(usize, &str, String)> = None;
-    for (number, line) in (1..).zip(chapter.lines()) {
-        match (&mut block, line.strip_prefix("```")) {
-            (None, Some(language)) => block = Some((number, language, String::new())),
-            (Some((_, _, text)), None) => {
-                text.push_str(line);
-                text.push('\n');
-            }
-            (Some(_), Some(_)) => match block.take() {
-                Some((line, "sh", commands)) => steps.push(Step { line, commands, shown: None }),
-                Some((line, "text", text)) => {
-                    let step = steps.last_mut().expect("a block `text` stands below a block `sh`");
-                    assert!(step.shown.replace(text).is_none(), "line {line}: a second `text` for one `sh`");
-                }
-                _ => {}
-            },
-            (None, None) => {}
-        }
-    }
-    assert!(block.is_none(), "a block without an end");
-    steps
-}
-
-/// Runs the command blocks of the chapter in one bash. Returns the output of each block up to the first block that
-/// failed, and whether all blocks succeeded.
+/// Runs the command blocks of the chapter in an empty directory, see [`run_in`].
 fn run(steps: &[Step]) -> (Vec<String>, bool) {
-    let (tools, scripts, empty) = (Bench::new(), Bench::new(), Bench::new());
-    // The binary is copied to a directory of its own, so that it finds no drivers of this build next to it.
-    let binary = tools.path("tailbound");
-    let built = env!("CARGO_BIN_EXE_tailbound");
-    std::fs::hard_link(built, &binary).or_else(|_| std::fs::copy(built, &binary).map(drop)).expect("a copy");
-    let name = |kind: &str, i: usize| scripts.path(&format!("{kind}-{i}"));
-    let mut session = String::from("set -eo pipefail\n");
-    for (i, step) in steps.iter().enumerate() {
-        std::fs::write(name("sh", i), &step.commands).unwrap();
-        let (sh, out, done) = (name("sh", i), name("out", i), name("done", i));
-        session.push_str(&format!("source '{}' >'{}' 2>&1\ntouch '{}'\n", sh.display(), out.display(), done.display()));
-    }
-    let path = format!("{}:{}", tools.dir.path().display(), std::env::var("PATH").unwrap_or_default());
-    let status = Command::new("bash")
-        .args(["--noprofile", "--norc", "-c", &session])
-        .current_dir(empty.dir.path())
-        .env_clear()
-        .envs([("PATH", path.as_str()), ("LC_ALL", "C"), ("NO_COLOR", "1")])
-        .env("HOME", scripts.dir.path())
-        .env("TAILBOUND_STATE_DIR", scripts.path("state"))
-        .status()
-        .expect("bash");
-    let ran = (0..steps.len()).take_while(|i| name("out", *i).exists());
-    let printed = ran.map(|i| std::fs::read_to_string(name("out", i)).unwrap_or_default()).collect();
-    (printed, status.success() && name("done", steps.len() - 1).exists())
+    run_in(Bench::new().dir.path(), steps)
 }
 
 /// A line with every number replaced by `#` and every run of spaces by one space, because columns are as wide as their

@@ -8,6 +8,7 @@ mod bundle;
 mod calibration;
 mod clocks;
 mod compare;
+mod cookbook;
 mod diagnostics_log;
 mod driver_chapter;
 mod drivers;
@@ -135,6 +136,8 @@ mod starvation;
 mod streams;
 #[cfg(feature = "system-tests")]
 mod tools_of_debian;
+#[cfg(feature = "system-tests")]
+mod tutorial;
 #[cfg(feature = "system-tests")]
 mod vlans;
 #[cfg(feature = "system-tests")]

@@ -1,6 +1,7 @@
 //! Helpers for all tests: run the binary as a user does.
 #![allow(dead_code, reason = "without the feature system-tests much of it is unused")]
 
+pub mod chapter;
 pub mod cluster;
 pub mod containerd;
 pub mod fastdds;

@@ -1,0 +1,37 @@
+//! Test of the page "30 ms late": its commands, run word by word, find the planted program and prove the fix.
+
+use crate::support::Bench;
+use crate::support::chapter::{run_in, steps};
+use crate::support::host::is_root;
+use serde_json::Value;
+use std::path::Path;
+
+const PAGE: &str = include_str!("../../../../docs/src/tutorial.md");
+
+fn json(directory: &Path, name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(directory.join(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn the_page_finds_the_planted_program_and_proves_the_fix() {
+    if !is_root() || std::thread::available_parallelism().unwrap().get() < 2 {
+        println!("skipped: the page needs root and two CPUs");
+        return;
+    }
+    let steps = steps(PAGE);
+    let bench = Bench::new();
+    let (printed, all) = run_in(bench.dir.path(), &steps);
+    let last = &steps[printed.len() - 1];
+    assert!(all, "docs/src/tutorial.md:{}: a command failed: {}\n{}", last.line, last.commands, printed.join("\n"));
+    // The study cannot have the name from anywhere but from the kernel.
+    assert!(!std::fs::read_to_string(bench.path("late.yaml")).unwrap().contains("camera-task"));
+    let worst = &json(bench.dir.path(), "before.json")["conditions"][0]["incidents"][0];
+    let cause = &worst["ledger"][0];
+    assert_eq!((&cause["cause"], &cause["by"]["name"]), (&"waited_for_cpu".into(), &"camera-task".into()), "{worst}");
+    let html = std::fs::read_to_string(bench.path("before/report.html")).unwrap();
+    assert!(html.contains("waited for CPU 1") && html.contains("camera-task"), "the page does not name the program");
+    let compared = json(bench.dir.path(), "compared.json");
+    let statistics = compared["pairs"][0]["statistics"].as_array().unwrap();
+    let p99 = statistics.iter().find(|s| s["statistic"] == "p99").unwrap();
+    assert_eq!(p99["verdict"], "faster", "{p99}");
+}
