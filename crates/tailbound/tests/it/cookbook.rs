@@ -21,7 +21,6 @@ fn parts(recipe: &str) -> Vec<(&str, &str)> {
 fn each_recipe_is_a_part_of_a_study() {
     let bench = Bench::new();
     std::fs::write(bench.path("cyclonedds.xml"), "<CycloneDDS/>").unwrap();
-    std::fs::write(bench.path("vmlinuz"), "").unwrap();
     let base = PAGE.split_once(BASE).unwrap().1.split_once("```").unwrap().0;
     let mut tried = 0;
     for row in PAGE.lines().filter(|line| line.starts_with("| ")) {
