@@ -1,7 +1,7 @@
 //! Evidence of a record for findings: how much of the delay, and how many lost messages, have causes that a remedy answers.
 
-use crate::{Finding, Verdict};
-use serde::{Deserialize, Serialize};
+use crate::finding::{Finding, Verdict};
+use crate::shown::{LEAST_SHARE, Shown};
 use tailbound_document::{CauseWord, ConditionReport, Evidence, LossKind};
 
 /// Causes of late messages and kinds of losses that the record of a run shows.
@@ -11,18 +11,6 @@ pub struct RecordEvidence {
     pub causes: Vec<(CauseWord, f64)>,
     /// Number of lost messages of each kind that was seen or counted.
     pub losses: Vec<(LossKind, u64)>,
-}
-
-/// What a record shows of the causes that one remedy answers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Shown {
-    /// Causes of late messages that the remedy answers and that the record shows, the largest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub causes: Vec<CauseWord>,
-    /// Share of the excess of late messages that these causes have.
-    pub share: f64,
-    /// Number of lost messages whose reason the remedy answers.
-    pub lost: u64,
 }
 
 impl RecordEvidence {
@@ -61,26 +49,6 @@ impl RecordEvidence {
             lost: losses.map(|(_, count)| count).sum(),
         };
         (shown.share >= LEAST_SHARE || shown.lost > 0).then_some(shown)
-    }
-}
-
-/// A smaller share of the excess is not named.
-const LEAST_SHARE: f64 = 0.01;
-
-impl Shown {
-    /// Why a fact matters, as a clause, e.g. ``40 % of your excess was `waited_for_cpu` ``.
-    pub fn words(&self) -> String {
-        let word =
-            |cause: &CauseWord| serde_json::to_value(cause).ok().and_then(|v| v.as_str().map(|w| format!("`{w}`")));
-        let causes: Vec<String> = self.causes.iter().filter_map(word).collect();
-        let late = (self.share >= LEAST_SHARE)
-            .then(|| format!("{:.0} % of your excess was {}", 100.0 * self.share, causes.join(" and ")));
-        let lost = match self.lost {
-            0 => None,
-            1 => Some("1 message was lost because of it".to_owned()),
-            n => Some(format!("{n} messages were lost because of it")),
-        };
-        late.into_iter().chain(lost).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Finding {
     pub weight: u8,
     /// What the record shows of the causes that the remedy answers; only if the findings were compared with a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<crate::evidence::Shown>,
+    pub evidence: Option<crate::shown::Shown>,
 }
 
 /// A rule that checks one setting of a host.

@@ -12,12 +12,14 @@ mod finding;
 mod render;
 mod rescue;
 mod rules;
+mod shown;
 
-pub use evidence::{RecordEvidence, Shown, ranked};
+pub use evidence::{RecordEvidence, ranked};
 pub use finding::{Finding, Verdict};
 pub use render::{Shape, render};
 pub use rescue::{rescue, rescue_by_facts};
 pub use rules::{advice, diagnose};
+pub use shown::Shown;
 
 #[cfg(test)]
 mod tests;

@@ -82,21 +82,6 @@ pub struct Doctor {
     pub rescue_test: bool,
 }
 
-impl Doctor {
-    /// Whether the output is JSON.
-    pub fn is_json(&self) -> bool {
-        self.json || self.format == DoctorFormat::Json
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DoctorFormat {
-    /// Sentences for a terminal
-    Text,
-    /// One JSON document
-    Json,
-}
-
 #[derive(Debug, Args)]
 pub struct Advice {
     /// Print the table of rules; this is also the default
