@@ -15,7 +15,7 @@ pub(crate) fn add(conditions: &mut [ConditionReport], manifest: &Manifest, facts
     let facts = if let [of_all] = facts { Some(of_all) } else { None };
     for condition in conditions {
         let Some(planned) = manifest.plan.conditions.get(condition.id) else { continue };
-        condition.next_steps = of_condition(condition, &planned.spec, facts, &Study::of(manifest));
+        condition.next_steps = of_condition(condition, &planned.spec, facts, &Study::of(manifest, condition.id));
     }
 }
 
@@ -82,11 +82,13 @@ struct Study<'a> {
     name: &'a str,
     /// Settings with which the study ran.
     settings: &'a [String],
+    /// Settings that choose the levels of the condition, because `tune` works on one condition.
+    levels: Vec<String>,
 }
 
 impl<'a> Study<'a> {
     /// The study of a record: as the command of the record named it, otherwise by its own name.
-    fn of(manifest: &'a Manifest) -> Study<'a> {
+    fn of(manifest: &'a Manifest, condition: usize) -> Study<'a> {
         let Plan { study, settings, .. } = &manifest.plan;
         let is_file = |word: &&String| {
             let word = word.to_lowercase();
@@ -95,7 +97,7 @@ impl<'a> Study<'a> {
         let words = manifest.command.iter().skip(2);
         let settings_of = |word: &&String| !settings.contains(word);
         let file = words.filter(settings_of).find(is_file);
-        Study { name: file.map_or(study, String::as_str), settings }
+        Study { name: file.map_or(study, String::as_str), settings, levels: levels(&manifest.plan, condition) }
     }
 
     /// The command that runs the study with further settings.
@@ -105,8 +107,9 @@ impl<'a> Study<'a> {
 
     /// The command that tunes the study for a quantile.
     fn tune(&self, q: Option<f64>) -> String {
-        let figure = q.map_or("p99".to_owned(), |q| if q < 1.0 { label(q) } else { "max".to_owned() });
-        self.command("tune", &["--for", &figure], &[])
+        // `tune` decides about no maximum, because the maximum of a trial says little about the next one.
+        let figure = q.filter(|q| *q < 1.0).map_or("p99".to_owned(), label);
+        self.command("tune", &["--for", &figure], &self.levels)
     }
 
     fn command(&self, what: &str, options: &[&str], more: &[String]) -> String {
@@ -117,6 +120,14 @@ impl<'a> Study<'a> {
         }
         words.join(" ")
     }
+}
+
+/// The levels of a condition, as `--set` chooses them, for the factors that vary in the plan.
+fn levels(plan: &Plan, condition: usize) -> Vec<String> {
+    let level = |of: usize, factor: &String| plan.conditions.get(of).and_then(|c| c.levels.get(factor));
+    let varies = |factor: &&String| (0..plan.conditions.len()).any(|of| level(of, factor) != level(condition, factor));
+    let setting = |factor: &String| level(condition, factor).map(|level| format!("{factor}={level}"));
+    plan.factors.iter().filter(varies).filter_map(setting).collect()
 }
 
 /// A word for a POSIX shell: quoted if it contains more than letters, digits and a few characters without a meaning.
@@ -156,7 +167,7 @@ mod tests {
         };
         let of = |command: &str| {
             let manifest = Manifest::begun(plan.clone(), "run", words(command));
-            Study::of(&manifest).run(&["ends.pong.cpus=2".into()])
+            Study::of(&manifest, 0).run(&["ends.pong.cpus=2".into()])
         };
         let with = |name: &str| {
             format!("tailbound run {name} --set driver.config=a.yaml --set 'rate=2 kHz' --set ends.pong.cpus=2")

@@ -137,6 +137,9 @@ mod streams;
 #[cfg(feature = "system-tests")]
 mod tools_of_debian;
 #[cfg(feature = "system-tests")]
+mod tune;
+mod tune_input;
+#[cfg(feature = "system-tests")]
 mod tutorial;
 #[cfg(feature = "system-tests")]
 mod vlans;

@@ -1,0 +1,79 @@
+//! Tests of `tailbound tune` with a planted cause: a real-time program that keeps the CPU of the pong busy in bursts.
+
+use crate::support::{Bench, exit_and_stderr, may_be_real_time};
+use serde_json::Value;
+use std::process::{Child, Command, Stdio};
+
+/// Keeps its CPU busy for 4 of 20 ms, until its standard input ends.
+const HOG: &str = "
+import sys, threading, time
+threading.Thread(target=lambda: (sys.stdin.read(), __import__('os')._exit(0)), daemon=True).start()
+while True:
+    until = time.monotonic() + 0.004
+    while time.monotonic() < until: pass
+    time.sleep(0.016)
+";
+
+/// The planted program; it ends with this value.
+struct Hog(Child);
+
+impl Hog {
+    fn start() -> Hog {
+        let mut command = Command::new("chrt");
+        command.args(["--fifo", "50", "taskset", "--cpu-list", "1", "python3", "-c", HOG]).stdin(Stdio::piped());
+        Hog(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+fn study() -> String {
+    "study: hog\nmeasure: { ping-pong: { slots: 600, warm_up: 50, receive: block } }\nrate: 1 kHz\ndriver: udp\n\
+     path: veth\nplace: netns\nquiet: off\n"
+        .to_owned()
+}
+
+/// Test: the loop finds the program, keeps a change that answers it, reports its gain from fresh trials, and after an interruption
+/// goes on without measuring again.
+#[test]
+fn a_real_time_program_is_found_and_answered() {
+    if !may_be_real_time() || std::thread::available_parallelism().unwrap().get() < 2 {
+        println!("skipped: the test needs real-time priorities and two CPUs");
+        return;
+    }
+    let bench = Bench::new();
+    let path = bench.study(&study());
+    let out = bench.path("tuned");
+    let hog = Hog::start();
+    let mut command = bench.tailbound();
+    command.args(["tune", "--for", "p99", "--yes", "--beside", "--candidates", "2", "--out"]).arg(&out).arg(&path);
+    let (code, text) = exit_and_stderr(&command.output().unwrap());
+    drop(hog);
+    assert_eq!(code, 0, "{text}");
+    let receipt: Value = serde_json::from_slice(&std::fs::read(out.join("receipt.json")).unwrap()).unwrap();
+    assert!(receipt["causes_before"][0]["text"].as_str().unwrap().contains("python3"), "{receipt}");
+    assert!(receipt["causes_before"][0]["share"].as_f64().unwrap() > 0.5, "{receipt}");
+    let tried = receipt["tried"].as_array().unwrap();
+    assert_eq!(tried.len(), 2, "{receipt}");
+    let kept = receipt["kept"].as_array().unwrap();
+    assert!(kept.iter().any(|s| s.as_str().unwrap().starts_with("ends.pong.")), "{receipt}");
+    let gain = &receipt["gain"];
+    assert_eq!(gain["confirmed"], true, "{receipt}");
+    assert!(gain["ratio"][2].as_f64().unwrap() < 0.7, "{receipt}");
+    assert_eq!(gain["pairs"], 12);
+
+    // Without the receipt and the last pairs, as after a kill, the loop goes on with what it has; the baseline is not measured again.
+    std::fs::remove_file(out.join("receipt.json")).unwrap();
+    let baseline = std::fs::metadata(out.join("baseline-1/manifest.json")).unwrap().modified().unwrap();
+    let mut resume = bench.tailbound();
+    let (code, text) = exit_and_stderr(&resume.args(["tune", "resume"]).arg(&out).output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    let again: Value = serde_json::from_slice(&std::fs::read(out.join("receipt.json")).unwrap()).unwrap();
+    assert_eq!((&again["kept"], &again["gain"]), (&receipt["kept"], &receipt["gain"]));
+    assert_eq!(std::fs::metadata(out.join("baseline-1/manifest.json")).unwrap().modified().unwrap(), baseline);
+}
