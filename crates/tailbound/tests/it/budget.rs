@@ -74,7 +74,7 @@ fn a_mean_has_an_interval_over_trials() {
         assert!(out.contains("round_trip mean, at most") && out.contains("(95 %:"), "{out}");
     }
     bench.record("few", &study(30_000, 0.0, PAYLOAD), &["repeat=3", "measure.slots=1000"]);
-    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     std::fs::rename(bench.path("few"), bench.path("record")).unwrap();
     let (code, out, err) = judged(&bench, &limit("60 us"), &[]);
     assert_eq!(code, 7, "{out}{err}");
@@ -160,7 +160,7 @@ fn a_trial_that_did_not_recover_is_broken_or_undecided() {
         assert!(out.contains("trial 0 ended before 10 consecutive messages were on time"), "{out}");
     }
     // Without any answer, no message is usual, and all messages are missed.
-    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     bench.record("record", &losing(&(0..4100).collect::<Vec<u64>>()), &[]);
     let (code, out, err) = judged(&bench, &limit("longest_run: 3999"), &[]);
     assert_eq!(code, 5, "{out}{err}");

@@ -105,7 +105,7 @@ fn containers_that_end_and_controllers_that_are_killed_leave_nothing() {
     assert!(host.stderr().contains("agent pong was lost in mid-trial: "), "{}", host.stderr());
     assert!(host.stderr().contains("container pong: the container does not run any more"), "{}", host.stderr());
     host.nothing_is_left();
-    fs::remove_dir_all(host.bench.path("record")).unwrap();
+    host.bench.remove_record();
 
     let mut child = host.measuring(&study("", "60 s", "driver: udp"));
     signal(&child, libc::SIGKILL);
@@ -149,7 +149,7 @@ fn impossible_studies_are_refused_with_a_remedy() {
         let (code, text) = exit_and_stderr(&command.env(name, value).output().unwrap());
         assert_eq!(code, 3, "{what}: {text}");
         host.nothing_is_left();
-        fs::remove_dir_all(host.bench.path("record")).unwrap();
+        host.bench.remove_record();
         let text = text.replace("arm64", "OTHER").replace("amd64", "OTHER");
         all += &format!("# {what}\n{}\n", text.trim_end());
     };

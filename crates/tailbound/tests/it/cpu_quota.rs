@@ -55,7 +55,7 @@ fn a_used_up_cpu_quota_is_reported() {
     // Two threads that never wait have a tenth of a CPU for one second.
     assert!(counters["cgroup.nr_throttled"].as_i64().unwrap() >= 3, "{counters}");
     assert!(counters["cgroup.throttled_ns"].as_i64().unwrap() >= 100_000_000, "{counters}");
-    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     // Outside of the control group no quota is reported.
     let free = bench.run(&ping_pong("udp", ""), &[]);
     succeeded(&free);

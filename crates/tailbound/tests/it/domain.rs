@@ -115,7 +115,7 @@ fn too_few(libvirt: &Libvirt, bench: &Bench) {
         printed.contains("domain tb-booted: the domain has 2 virtio-serial channels named org.tailbound.agent.*"),
         "{printed}"
     );
-    let _ = fs::remove_dir_all(bench.path("record"));
+    bench.remove_record();
     no_journal(bench);
 }
 
@@ -132,7 +132,7 @@ fn qemu() -> i32 {
 
 /// Tests that the report names stops of the process that runs the libvirt domain, which nothing inside of it can show.
 fn stops_are_named(bench: &Bench) {
-    fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     let study = STUDY.replace("duration: 1 s", "duration: 4 s") + "attribution: machine\n";
     let child = bench.measuring(bench.to_run(tailbound(bench), "record", &study));
     let qemu = qemu();
@@ -163,7 +163,7 @@ fn stops_are_named(bench: &Bench) {
 /// Tests that, if the libvirt domain ends during a run, the error message gives the reason, and the journal has no
 /// entry left.
 fn ends_in_mid_run(libvirt: &Libvirt, bench: &Bench) {
-    fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     let study = STUDY.replace("duration: 1 s", "duration: 8 s");
     let child = bench.measuring(bench.to_run(tailbound(bench), "record", &study));
     libvirt.virsh(&["destroy", "tb-booted"]);

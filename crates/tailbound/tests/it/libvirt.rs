@@ -252,7 +252,7 @@ fn a_domain_as_a_place_is_steered_while_it_measures_and_is_as_before() {
         // The domain was shut off before, and is shut off again.
         assert_eq!(libvirt.virsh(&["domstate", NAME]), "shut off");
         no_journal(&hosts.bench);
-        fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+        hosts.bench.remove_record();
         let output = hosts.run(&study("tb-pined")).output().unwrap();
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(3), "{printed}");

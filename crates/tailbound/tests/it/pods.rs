@@ -154,7 +154,7 @@ fn a_controller_that_is_killed_leaves_nothing() {
         child.wait().unwrap();
         let left = cluster.pods();
         assert_eq!(left.len(), 4, "two ends, and an observer of each node: {left:?}");
-        std::fs::remove_dir_all(cluster.bench.path("record")).unwrap();
+        cluster.bench.remove_record();
         left
     };
     let left = killed();
@@ -213,7 +213,7 @@ fn impossible_studies_are_refused_with_a_remedy() {
         let (code, text) = exit_and_stderr(&command.output().unwrap());
         assert_eq!(code, 3, "{what}: {text}");
         no_journal(&cluster.bench);
-        std::fs::remove_dir_all(cluster.bench.path("record")).unwrap();
+        cluster.bench.remove_record();
         // Names with the run's id differ in each run.
         let text: Vec<String> =
             text.split(' ').map(|w| if w.starts_with("tailbound-") { "POD".into() } else { w.into() }).collect();

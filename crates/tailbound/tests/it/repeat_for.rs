@@ -13,7 +13,7 @@ const STUDY: &str = "study: soak\nquestion: q\nmeasure: { ping-pong: { duration:
 
 /// Runs the study with these arguments. Returns exit code, and both outputs.
 fn run(bench: &Bench, args: &[&str]) -> (i32, String, String) {
-    let _ = std::fs::remove_dir_all(bench.path("record"));
+    bench.remove_record();
     let output = bench.to_run(bench.tailbound(), "record", STUDY).args(args).output().unwrap();
     let (code, err) = exit_and_stderr(&output);
     (code, String::from_utf8(output.stdout).unwrap(), err)

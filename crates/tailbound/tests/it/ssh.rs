@@ -31,7 +31,7 @@ fn refused(hosts: &TwoHosts, study: &str) -> String {
     let (code, text) = exit_and_stderr(&hosts.run(study).output().unwrap());
     assert_eq!(code, 3, "{text}");
     no_journal(&hosts.bench);
-    let _ = std::fs::remove_dir_all(hosts.bench.path("record"));
+    hosts.bench.remove_record();
     text.replace(&hosts.bench.path("").display().to_string(), "DIR/")
 }
 
@@ -109,13 +109,13 @@ fn a_host_gets_the_bundle_once_and_its_clock_is_bounded() {
     let before = bundles();
     assert_eq!(before.len(), 1, "{before:?}");
     let when = made(&before[0]);
-    std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+    hosts.bench.remove_record();
     let text = study("host: guest-1", "driver: udp");
     succeeded(&hosts.run(&text).output().unwrap());
     assert_eq!((bundles(), made(&before[0])), (before.clone(), when));
-    std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+    hosts.bench.remove_record();
     a_ping_finds_the_addresses(&hosts);
-    std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+    hosts.bench.remove_record();
     succeeded(&hosts.run(&study("host: guest-1, bundle: remove", "driver: udp")).output().unwrap());
     assert!(bundles().is_empty(), "{:?}", bundles());
 }
@@ -296,7 +296,7 @@ fn settings_are_made_on_both_hosts_and_restored() {
     assert!(settings[1]["put_back"].as_str().unwrap().contains("restored to `64`"), "{settings}");
 
     // Another program changes the value on the other host.
-    std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+    hosts.bench.remove_record();
     let child = begun(&hosts, &installed("", set));
     hosts.shell("echo 33 > /proc/sys/net/ipv4/ip_default_ttl");
     let (code, text) = exit_and_stderr(&child.wait_with_output().unwrap());
@@ -306,7 +306,7 @@ fn settings_are_made_on_both_hosts_and_restored() {
     hosts.shell("echo 64 > /proc/sys/net/ipv4/ip_default_ttl");
 
     // After a kill of the controller, the agent on the other host restores the value.
-    std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+    hosts.bench.remove_record();
     let mut child = begun(&hosts, &installed("", set).replace("duration: 2 s", "duration: 60 s"));
     assert_eq!(ttl(&hosts, 1), "70");
     signal(&child, libc::SIGKILL);
@@ -318,7 +318,7 @@ fn settings_are_made_on_both_hosts_and_restored() {
 
     // A knob that the other host lacks is reported before anything is measured, and this host is unchanged.
     let none = "host: { sysctl: { net.ipv4.conf.x0.no_such: 1, net.ipv4.ip_default_ttl: 70 } }\ndriver: udp";
-    let _ = std::fs::remove_dir_all(hosts.bench.path("record"));
+    hosts.bench.remove_record();
     let text = refused(&hosts, &installed("", none));
     assert!(text.contains("net.ipv4.conf.x0.no_such"), "{text}");
     assert_eq!([ttl(&hosts, 0), ttl(&hosts, 1)], ["64", "64"]);

@@ -142,7 +142,7 @@ fn an_end_that_listens_is_ready() {
     succeeded(&run(listens));
     // The offset of the stream, which the script printed.
     assert_eq!(bench.report()["tools"][0]["figures"][0]["values"][0], 1_500_000.0);
-    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     let never = reason(&run(&listens.replace("; s.listen(1)", "")), &bench);
     let port = never.split_whitespace().find(|word| word.parse::<u16>().is_ok()).unwrap();
     assert_eq!(
@@ -265,7 +265,7 @@ fn loads_run_during_a_tool_and_a_dry_run_shows_its_commands() {
     let bench = Bench::new();
     succeeded(&scripted(&bench, "", "echo median 12.5; sleep $1", LISTENS));
     let text = ping_pong("./mine.yaml", "load: [{ run: cpu, at: pong }]");
-    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     succeeded(&bench.run(&text, &[]));
     let report = bench.report();
     let load = &report["loads"][0];
@@ -284,7 +284,7 @@ fn loads_run_during_a_tool_and_a_dry_run_shows_its_commands() {
 fn a_tool_is_no_side_of_a_comparison_and_decides_no_budget() {
     let bench = Bench::new();
     succeeded(&scripted(&bench, "", "echo median 12.5; sleep $1", LISTENS));
-    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.remove_record();
     let both = ping_pong("udp", "factors: { driver: [udp, ./mine.yaml] }").replace("driver: udp\n", "");
     succeeded(&bench.run(&both, &[]));
     let output = bench.tailbound().args(["compare", "record", "--factor", "driver"]).output().unwrap();

@@ -18,7 +18,7 @@ fn study(rest: &str) -> String {
 
 /// Runs a study with these arguments. Returns exit code, standard output with single spaces, and standard error.
 fn run(bench: &Bench, study: &str, args: &[&str]) -> (i32, String, String) {
-    let _ = std::fs::remove_dir_all(bench.path("record"));
+    bench.remove_record();
     let output = bench.to_run(bench.tailbound(), "record", study).args(args).output().unwrap();
     let (code, err) = exit_and_stderr(&output);
     let out = String::from_utf8(output.stdout).unwrap();

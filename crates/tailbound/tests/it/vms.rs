@@ -132,7 +132,7 @@ fn the_studies_of_guests_measure_hosts_and_guests() {
         assert_eq!(report["status"], "valid", "{}", report["warnings"]);
         guests.nothing_is_left();
         let manifest = guests.bench.manifest();
-        fs::remove_dir_all(guests.bench.path("record")).unwrap();
+        guests.bench.remove_record();
         (report, manifest)
     };
     let (report, _) =
@@ -261,7 +261,7 @@ fn guests_that_end_or_stop_and_a_controller_that_is_killed() {
         assert!(errors.contains(words), "{words} in {errors}");
     }
     guests.nothing_is_left();
-    fs::remove_dir_all(guests.bench.path("record")).unwrap();
+    guests.bench.remove_record();
 
     let mut child = guests.measuring(&text);
     assert_eq!(guests.processes("qemu-system").len(), 2);
@@ -379,7 +379,7 @@ fn impossible_studies_are_refused_with_a_remedy() {
         }
         let (code, text) = exit_and_stderr(&command.output().unwrap());
         guests.nothing_is_left();
-        let _ = fs::remove_dir_all(guests.bench.path("record"));
+        guests.bench.remove_record();
         all += &format!("# {what}: exit {code}\n{}\n", text.replace(KERNEL, "KERNEL").trim_end());
     };
     let empty = guests.bench.path("empty");

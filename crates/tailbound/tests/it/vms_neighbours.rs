@@ -85,7 +85,7 @@ fn a_neighbour_that_ends_makes_the_trial_invalid_and_nothing_is_left() {
     assert_eq!(seen(&manifest["trials"][0]), [("pong", false)]);
     assert_eq!(seen(&manifest["trials"][1]), [("pong", false), ("pong.neighbour-1", true)]);
     guests.nothing_is_left();
-    std::fs::remove_dir_all(guests.bench.path("record")).unwrap();
+    guests.bench.remove_record();
 
     let mut child = guests.measuring(&text);
     assert_eq!(guests.processes("qemu-system").len(), 2);

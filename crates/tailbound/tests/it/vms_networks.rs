@@ -103,7 +103,7 @@ fn delivered(network: &Network, study: &str) -> serde_json::Value {
     assert_eq!((&counts["answered"], &counts["lost"]), (&200.into(), &0.into()), "{condition}");
     assert!(condition["out"].is_null() && condition["out_range"]["low"].is_object(), "{condition}");
     let manifest = network.hosts.bench.manifest();
-    fs::remove_dir_all(network.hosts.bench.path("record")).unwrap();
+    network.hosts.bench.remove_record();
     network.nothing_is_left();
     manifest["trials"][0]["path"]["ends"][0].clone()
 }
@@ -161,7 +161,7 @@ fn networks_that_no_guest_can_use_are_refused_before_a_guest_starts() {
     let mut refused = |what: &str, ping: &str, pong: &str, side: &str| {
         let (code, text) = exit_and_stderr(&network.run(&study(SHORT, ping, pong, side)).output().unwrap());
         assert_eq!(code, 3, "{what}: {text}");
-        let _ = fs::remove_dir_all(network.hosts.bench.path("record"));
+        network.hosts.bench.remove_record();
         let text = text.replace(&network.hosts.bench.path("").display().to_string(), "DIR/");
         all += &format!("# {what}\n{}\n", text.trim_end());
     };

@@ -4,6 +4,8 @@ use super::candidates;
 use super::state::State;
 use crate::failure::Failure;
 use crate::output::errln;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,12 +23,20 @@ pub struct Measured<'a> {
     began: Instant,
     /// Stage of the previous pairs, so that each stage is announced once.
     last: Option<Stage>,
+    /// Receives Ctrl-C, so that the trials end in order and the message says how to go on.
+    interrupt: SignalFd,
 }
 
 impl<'a> Measured<'a> {
-    /// Measures the study of `state` in the directory of its run.
-    pub fn new(state: &'a State, directory: &Path, metric: Metric) -> Measured<'a> {
-        Measured { state, directory: directory.to_owned(), metric, began: Instant::now(), last: None }
+    /// Measures the study of `state` in the directory of its run. From here on, Ctrl-C ends the run after its trials have ended.
+    pub fn new(state: &'a State, directory: &Path, metric: Metric) -> Result<Measured<'a>, Failure> {
+        let mut mask = SigSet::empty();
+        mask.add(Signal::SIGINT);
+        mask.thread_block().map_err(Failure::unexpected)?;
+        let interrupt = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC);
+        let interrupt = interrupt.map_err(Failure::unexpected)?;
+        let (directory, began) = (directory.to_owned(), Instant::now());
+        Ok(Measured { state, directory, metric, began, last: None, interrupt })
     }
 
     /// The plan of pairs, or the reason why the settings cannot be used.
@@ -127,6 +137,9 @@ impl Bench for Measured<'_> {
         arms: &Arms,
         with_first: &[bool],
     ) -> Result<Vec<Pair>, PairError<Failure>> {
+        if matches!(self.interrupt.read_signal(), Ok(Some(_))) {
+            return Err(interrupted());
+        }
         if self.last.as_ref() != Some(stage) {
             errln!("{}", announcement(stage, &self.state.figure));
             self.last = Some(stage.clone());

@@ -45,7 +45,7 @@ pub fn replay(path: &Path, out: Option<&Path>, yes: bool) -> CommandResult {
     })?;
     let plan = state.plan(&[])?;
     let watchdog = watchdog()?;
-    let bench = Measured::new(&state, &directory, State::metric(&plan));
+    let bench = Measured::new(&state, &directory, State::metric(&plan))?;
     let gain = Logged::open(bench, &directory.join("pairs.jsonl"))
         .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::confirm(&mut logged, &state.options(), &receipt));

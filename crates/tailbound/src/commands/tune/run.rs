@@ -74,7 +74,7 @@ fn state(args: &cli::Tune) -> Result<State, Failure> {
 fn search(state: &State, plan: &Plan, directory: &Path) -> CommandResult {
     let watchdog = watchdog()?;
     let metric = State::metric(plan);
-    let bench = Measured::new(state, directory, metric);
+    let bench = Measured::new(state, directory, metric)?;
     let ended = Logged::open(bench, &directory.join("pairs.jsonl"))
         .map_err(|e| TuneError::Failed(e))
         .and_then(|mut logged| tailbound_tune::tune(&mut logged, &state.options(), blank(state, plan, metric.key())));

@@ -4,7 +4,7 @@ use crate::commands::run;
 use crate::failure::{CommandResult, Failure};
 use crate::output::errln;
 use crate::progress::Display;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub fn trials(plan: &Path, out: &Path) -> CommandResult {
     if nix::unistd::getppid() != parent {
         return Err(Failure::run_failed("`tune` has ended"));
     }
+    // `tune` blocks Ctrl-C; the run handles it.
+    SigSet::all().thread_unblock().map_err(Failure::unexpected)?;
     let text = std::fs::read_to_string(plan).map_err(Failure::unexpected)?;
     let plan: Plan = serde_json::from_str(&text).map_err(Failure::unexpected)?;
     run::undo_changes_of_killed_runs();

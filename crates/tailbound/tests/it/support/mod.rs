@@ -28,6 +28,14 @@ impl Bench {
         Bench { dir: tempfile::tempdir().expect("a temporary directory") }
     }
 
+    /// Removes the directory `record`, if the last run left one: a run that measured nothing leaves nothing.
+    pub fn remove_record(&self) {
+        match std::fs::remove_dir_all(self.path("record")) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            removed => removed.unwrap(),
+        }
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
