@@ -29,8 +29,8 @@ pub fn list(width: usize) -> String {
         wrapped(&mut text, "    ", 6, &format!("by hand: {}", rule.remedy), width);
     }
     let tried = RULES.iter().filter(|rule| rule.can_be_tried()).count();
-    let _ =
-        writeln!(text, "\n{} rules, {tried} with a key of a study. All members of a rule: --format json", RULES.len());
+    let _ = writeln!(text, "\n{} rules, {tried} with a key of a study.", RULES.len());
+    let _ = writeln!(text, "All members of a rule: --format json");
     text
 }
 

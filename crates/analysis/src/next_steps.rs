@@ -160,7 +160,7 @@ mod tests {
             factors: Vec::new(),
             conditions: Vec::new(),
             trials: Vec::new(),
-            report: serde_json::from_str("{}").unwrap(),
+            report: serde_json::from_str("{\"quantiles\": []}").unwrap(),
             clock: None,
             source: String::new(),
             settings: vec!["driver.config=a.yaml".into(), "rate=2 kHz".into()],

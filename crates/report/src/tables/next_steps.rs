@@ -113,9 +113,9 @@ mod tests {
             then_ns: Some(140_000),
             scope: "restart".into(),
         };
-        let expected = "Run the pong end on CPU 2. p99.9 from due to answered would be about 140 us instead of 2.1 ms without \
+        let expected = "Run the pong end on CPU 2. p99.9 from due to answered would be about 140 us instead of 2.10 ms without \
                         this cause (estimate).";
-        assert_eq!(sentences(&step), expected);
+        assert_eq!(sentences(&step).replace('\u{202f}', " "), expected);
         let unknown = NextStep { q: None, scope: "reboot".into(), ..step };
         assert_eq!(sentences(&unknown), "Run the pong end on CPU 2. The host has to be booted again.");
     }
