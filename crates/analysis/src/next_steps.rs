@@ -59,8 +59,8 @@ fn step(candidate: Candidate, metric: Option<&str>, study: &Study<'_>) -> NextSt
     NextStep {
         rule: candidate.rule.key.to_owned(),
         text: candidate.text,
-        command: is_tried.then(|| study.run(&candidate.settings)),
-        tune: is_tried.then(|| study.tune(predicted.map(|of| of.q))),
+        command: is_tried.then(|| study.run(&candidate.settings)).flatten(),
+        tune: is_tried.then(|| study.tune(predicted.map(|of| of.q))).flatten(),
         settings: candidate.settings,
         metric: predicted.and(metric).map(str::to_owned),
         q: predicted.map(|of| of.q),
@@ -71,15 +71,15 @@ fn step(candidate: Candidate, metric: Option<&str>, study: &Study<'_>) -> NextSt
 }
 
 /// CPUs that processes of a host may use, in rising order.
-fn allowed_cpus(facts: &HostFacts) -> Vec<u32> {
+pub fn allowed_cpus(facts: &HostFacts) -> Vec<u32> {
     let Some(FactValue::Text(text)) = facts.get("cpu.allowed") else { return Vec::new() };
     text.parse::<CpuList>().map_or(Vec::new(), |cpus| cpus.0.into_iter().collect())
 }
 
 /// A study, as a command names it.
 struct Study<'a> {
-    /// File or name of the study.
-    name: &'a str,
+    /// File or name of the study, as the command of the record named it; `None` if it named none, so that no command can run it again.
+    name: Option<&'a str>,
     /// Settings with which the study ran.
     settings: &'a [String],
     /// Settings that choose the levels of the condition, because `tune` works on one condition.
@@ -87,38 +87,42 @@ struct Study<'a> {
 }
 
 impl<'a> Study<'a> {
-    /// The study of a record: as the command of the record named it, otherwise by its own name.
+    /// The study of a record, as the command of the record named it.
     fn of(manifest: &'a Manifest, condition: usize) -> Study<'a> {
         let Plan { study, settings, .. } = &manifest.plan;
         let is_file = |word: &&String| {
             let word = word.to_lowercase();
             word.ends_with(".yaml") || word.ends_with(".yml")
         };
-        let words = manifest.command.iter().skip(2);
-        let settings_of = |word: &&String| !settings.contains(word);
-        let file = words.filter(settings_of).find(is_file);
-        Study { name: file.map_or(study, String::as_str), settings, levels: levels(&manifest.plan, condition) }
+        let command = manifest.command.get(1).map(String::as_str);
+        let settings_of = |word: &&String| !settings.contains(word) && !word.starts_with('-');
+        let words = || manifest.command.iter().skip(2).filter(settings_of);
+        let file = words().find(is_file).map(String::as_str);
+        let built_in = (command == Some("quick") || (command == Some("run") && words().any(|word| word == study)))
+            .then_some(study.as_str());
+        let name = file.or(built_in).filter(|_| matches!(command, Some("run" | "quick")));
+        Study { name, settings, levels: levels(&manifest.plan, condition) }
     }
 
     /// The command that runs the study with further settings.
-    fn run(&self, more: &[String]) -> String {
+    fn run(&self, more: &[String]) -> Option<String> {
         self.command("run", &[], more)
     }
 
     /// The command that tunes the study for a quantile.
-    fn tune(&self, q: Option<f64>) -> String {
+    fn tune(&self, q: Option<f64>) -> Option<String> {
         // `tune` decides about no maximum, because the maximum of a trial says little about the next one.
         let figure = q.filter(|q| *q < 1.0).map_or("p99".to_owned(), label);
         self.command("tune", &["--for", &figure], &self.levels)
     }
 
-    fn command(&self, what: &str, options: &[&str], more: &[String]) -> String {
-        let mut words = vec!["tailbound".to_owned(), what.to_owned(), quoted(self.name)];
+    fn command(&self, what: &str, options: &[&str], more: &[String]) -> Option<String> {
+        let mut words = vec!["tailbound".to_owned(), what.to_owned(), quoted(self.name?)];
         words.extend(options.iter().map(|word| quoted(word)));
         for setting in self.settings.iter().chain(more) {
             words.extend(["--set".to_owned(), quoted(setting)]);
         }
-        words.join(" ")
+        Some(words.join(" "))
     }
 }
 
@@ -170,10 +174,13 @@ mod tests {
             Study::of(&manifest, 0).run(&["ends.pong.cpus=2".into()])
         };
         let with = |name: &str| {
-            format!("tailbound run {name} --set driver.config=a.yaml --set 'rate=2 kHz' --set ends.pong.cpus=2")
+            Some(format!("tailbound run {name} --set driver.config=a.yaml --set 'rate=2 kHz' --set ends.pong.cpus=2"))
         };
         assert_eq!(of("tailbound run ping-pong --set driver.config=a.yaml"), with("ping-pong"));
         assert_eq!(of("tailbound run my/study.yaml --out x"), with("my/study.yaml"));
         assert_eq!(of("tailbound quick"), with("ping-pong"));
+        assert_eq!(of("tailbound run ping-pong --set=driver.config=a.yaml"), with("ping-pong"));
+        assert_eq!(of("tailbound ping udp"), None);
+        assert_eq!(of("tailbound tune trials baseline-1.plan.json baseline-1"), None);
     }
 }

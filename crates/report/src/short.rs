@@ -68,7 +68,12 @@ fn lines(report: &Report, width: usize, paint: &Paint, left_out: LeftOut) -> Vec
     }
     let warnings = warning_lines(report, width, paint, left_out.warnings);
     let next = if left_out.has_next { next_steps(report) } else { Vec::new() };
-    let next: Vec<String> = next.iter().flat_map(|text| cropped(&format!("Next: {text}"), width)).collect();
+    let mut next: Vec<String> = next.iter().flat_map(|text| cropped(&format!("Next: {text}"), width)).collect();
+    if let Some(command) =
+        crate::tables::next_steps::tune(crate::tables::next_steps::steps(report)).filter(|_| !next.is_empty())
+    {
+        next.extend(crate::tables::next_steps::command_lines(command, width));
+    }
     // An empty line and a title before causes, and an empty line before each other part.
     let others = [&warnings, &next].into_iter().filter(|part| !part.is_empty()).map(|part| part.len() + 1);
     let room = LENGTH.saturating_sub(lines.len() + 2 + others.sum::<usize>()) / LINES_OF_CAUSE;
@@ -122,13 +127,11 @@ fn warning_lines(report: &Report, width: usize, paint: &Paint, most: usize) -> V
     lines
 }
 
-/// What to try next: at present the setting that gives a quantile that needs more messages.
+/// What to try next: a change that answers a cause; otherwise the setting that gives a quantile that needs more messages.
 fn next_steps(report: &Report) -> Vec<String> {
     let steps = crate::tables::next_steps::steps(report);
     if let Some(step) = steps.first() {
-        let command = crate::tables::next_steps::tune(steps).or(step.command.as_deref());
-        let run = command.map(|command| format!(" Try it: {command}")).unwrap_or_default();
-        return vec![format!("{}{run}", crate::tables::next_steps::sentences(step))];
+        return vec![crate::tables::next_steps::sentences(step)];
     }
     let hints = report.findings.iter().filter(|f| f.level == FindingLevel::Hint);
     // A measurement without a study file has no slots that could be set.

@@ -46,6 +46,11 @@ impl Failure {
         Failure { problem: self.problem.with_remedy(remedy), ..self }
     }
 
+    /// Adds a sentence about what the user can do, unless the failure has one.
+    pub fn help_or(self, remedy: &str) -> Failure {
+        if self.problem.remedy.is_empty() { self.help(remedy) } else { self }
+    }
+
     /// Creates the failure of a command from a problem that another crate found, or from an error that contains a
     /// problem.
     pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> Failure {

@@ -9,8 +9,8 @@ use crate::pair::Pair;
 use crate::receipt::{CauseLine, Tried};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub enum LogError<E> {
     File(PathBuf, io::Error),
     /// The file does not fit the run: the number of the line.
     OtherRun(PathBuf, usize),
+    /// Another process uses the file.
+    InUse(PathBuf),
     /// The bench failed.
     Bench(E),
 }
@@ -58,17 +60,19 @@ impl<B: Bench> Logged<B> {
     /// The file cannot be read or written, or a line before the last is damaged.
     pub fn open(bench: B, path: &Path) -> Result<Logged<B>, LogError<B::Error>> {
         let failed = |e: io::Error| LogError::File(path.to_owned(), e);
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(failed(e)),
-        };
+        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LogError::InUse(path.to_owned())),
+            Err(TryLockError::Error(e)) => return Err(failed(e)),
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         let mut known = VecDeque::new();
         for (number, line) in whole.lines().enumerate() {
             known.push_back(serde_json::from_str(line).map_err(|_| LogError::OtherRun(path.to_owned(), number + 1))?);
         }
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
         file.set_len(whole.len() as u64).map_err(failed)?;
         Ok(Logged { bench, path: path.to_owned(), file, known, read: 0, before: Duration::ZERO })
     }
@@ -104,6 +108,10 @@ impl<B: Bench> Bench for Logged<B> {
             Err(PairError::NotPossible(reason)) => Err(reason),
             Ok(pairs) => Ok(pairs),
         };
+        // Without a candidate's settings, a refusal ends the run. It is not written, so that the run can go on once its reason is gone.
+        if let (Err(reason), false) = (&answer, matches!(stage, Stage::Screen(_))) {
+            return Err(PairError::NotPossible(reason.clone()));
+        }
         let elapsed_ms = self.elapsed().as_millis() as u64;
         let (stage, with) = (stage.clone(), arms.with.clone());
         let (pairs, not_possible) = (answer.clone().ok(), answer.clone().err());
@@ -124,6 +132,7 @@ impl<B: Bench> Bench for Logged<B> {
     }
 
     fn elapsed(&self) -> Duration {
-        self.before + self.bench.elapsed()
+        // While answers come from the file, the time is the one of the run that wrote them, so that decisions about time are the same.
+        if self.known.is_empty() { self.before + self.bench.elapsed() } else { self.before }
     }
 }

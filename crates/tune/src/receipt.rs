@@ -19,7 +19,7 @@ pub enum RuleName {
     Symmetry,
 }
 
-/// What a decision came out as.
+/// Verdict of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -57,7 +57,7 @@ pub enum Outcome {
     Reverted,
     /// It helped, but broke a guard.
     BrokeGuard(Guard),
-    /// It helped when it was tried, and the other kept changes bring the same without it.
+    /// It helped when it was tried, and was not shown to be needed beside the other kept changes.
     NotNeeded,
     /// Its settings cannot be used here: the reason.
     NotPossible(String),

@@ -88,7 +88,7 @@ fn headline(receipt: &Receipt) -> String {
             interval(gain),
         ),
         None if receipt.tried.is_empty() => {
-            format!("Nothing was tried: no cause was seen or counted for which a rule exists. {figure} is {now}.")
+            format!("Nothing was tried: no rule answers a cause that was seen or counted here. {figure} is {now}.")
         }
         None => format!("Nothing that was tried makes {figure} smaller; it is {now}."),
     }
@@ -138,7 +138,9 @@ fn evidence(tried: &Tried) -> String {
         (Outcome::NotPossible(reason), _) => reason.clone(),
         (Outcome::NoTimeLeft, _) => "the time of --budget does not suffice".to_owned(),
         (Outcome::BrokeGuard(guard), _) => format!("{measured}: better, but {}", guard_words(*guard)),
-        (Outcome::NotNeeded, _) => format!("{measured}: better, but the other kept changes bring the same without it"),
+        (Outcome::NotNeeded, _) => {
+            format!("{measured}: better, but not shown to be needed beside the other kept changes")
+        }
         (_, Some(verdict)) => format!("{measured}: {}", verdict_words(verdict)),
         (_, None) => measured,
     }

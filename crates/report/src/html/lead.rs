@@ -118,8 +118,11 @@ fn cause(report: &Report, condition: &ConditionReport) -> Tile {
     };
     let excess = of.incident_totals.map_or(0, |t| t.excess_ns);
     let named = |c: &CauseShare| prose(&cause_words(c.cause, c.end.as_deref(), c.by.as_ref()));
-    let mut largest = of.causes.iter();
-    let Some(first) = largest.next() else { return tile(String::new(), words) };
+    let mut largest = of.causes.iter().filter(|cause| cause.explains);
+    let Some(first) = largest.next() else {
+        words.push("Not known: the events show where the time passed, and not why.".to_owned());
+        return tile(String::new(), words);
+    };
     let whose = if of.id == condition.id { String::new() } else { format!(" of {}", escape(&thin(&of.name))) };
     let percent = |share: f64| format!("{:.0}{THIN}%", 100.0 * share);
     let time = time(excess as f64);

@@ -77,6 +77,9 @@ pub enum TuneSub {
         /// Directory for the records; must not exist [default: tailbound-replay-STUDY]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Measure although tuned, irqbalance or bpftune runs, which changes settings too
+        #[arg(long)]
+        beside: bool,
         /// Do not ask before the first trial
         #[arg(long, short)]
         yes: bool,

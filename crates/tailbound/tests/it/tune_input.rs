@@ -20,7 +20,8 @@ fn each_wrong_input_has_its_message() {
     at("other.json", "{ \"format\": [1, 0], \"study\": 3 }");
     std::fs::create_dir(bench.path("there")).unwrap();
     std::fs::create_dir(bench.path("ended")).unwrap();
-    let cases: [&[&str]; 16] = [
+    at("flow.yaml", "study: flow\nmeasure: throughput\ndriver: udp\n");
+    let cases: [&[&str]; 18] = [
         &[],
         &["nosuch.yaml"],
         &["one.yaml"],
@@ -33,6 +34,8 @@ fn each_wrong_input_has_its_message() {
         &["one.yaml", "--yes", "--out", "there"],
         &["one.yaml", "--set", "rate=fast"],
         &["two.yaml", "--yes"],
+        &["flow.yaml", "--yes"],
+        &["one.yaml", "--yes", "--set", "attribution=off"],
         &["resume", "there"],
         &["replay", "nosuch.json"],
         &["replay", "cut.json"],
@@ -48,7 +51,8 @@ fn each_wrong_input_has_its_message() {
 #[test]
 fn a_dry_run_says_what_would_be_done() {
     let bench = Bench::new();
-    let study = bench.study("study: one\nmeasure: ping-pong\ndriver: udp\npath: loopback\nplace: process\n");
+    let study =
+        bench.study("study: one\nmeasure: ping-pong\ndriver: udp\npath: loopback\nplace: process\nattribution: auto\n");
     let mut command = bench.tailbound();
     let output = command.args(["tune", "--dry-run", "--set", "measure.duration=2s"]).arg(&study).output().unwrap();
     assert_eq!(exit_and_stderr(&output).0, 0);

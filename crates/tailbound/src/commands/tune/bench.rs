@@ -79,7 +79,10 @@ impl<'a> Measured<'a> {
             Some(code) if code == ExitCode::Done as i32 => Ok(()),
             // Which trial is invalid, and why, is in the record.
             Some(code) if code == ExitCode::RecordInvalid as i32 && Record::open(out).is_ok() => Ok(()),
-            Some(code) if code == ExitCode::MachineNotFit as i32 => Err(PairError::NotPossible(last_error(&said))),
+            // A refusal because of another run says nothing about the settings, and only the settings of a candidate may be given up.
+            Some(code) if code == ExitCode::MachineNotFit as i32 && !said.contains("--allow-concurrent") => {
+                Err(PairError::NotPossible(last_error(&said)))
+            }
             Some(code) => Err(PairError::Failed(Failure::new(exit_code(code), last_error(&said)))),
             None => Err(PairError::Failed(Failure::run_failed("the process of the trials was killed"))),
         }
@@ -147,7 +150,14 @@ impl Bench for Measured<'_> {
         let plan = self.plan(arms, with_first).map_err(PairError::NotPossible)?;
         let out = self.record(stage, first);
         self.run(&plan, &out)?;
-        self.read(&plan, &out, with_first)
+        match self.read(&plan, &out, with_first) {
+            // Something else may have made a trial invalid: the pairs are measured once more.
+            Err(PairError::NotPossible(_)) => {
+                self.run(&plan, &out)?;
+                self.read(&plan, &out, with_first)
+            }
+            read => read,
+        }
     }
 
     fn candidates(&mut self) -> Result<Vec<Candidate>, Failure> {
@@ -223,6 +233,7 @@ fn last_error(said: &str) -> String {
 
 fn exit_code(code: i32) -> ExitCode {
     match code {
+        3 => ExitCode::MachineNotFit,
         2 => ExitCode::BadInput,
         6 => ExitCode::RecordInvalid,
         1 => ExitCode::Unexpected,

@@ -22,14 +22,16 @@ pub fn of(record: &Record, report: &Report, state: &State) -> Vec<Candidate> {
     let plan = &record.manifest.plan;
     let Some(spec) = plan.conditions.first().map(|c| &c.spec) else { return Vec::new() };
     let hosts = record.hosts();
-    let allowed = tailbound_host::allowed_cpus();
+    // Facts of several hosts do not say on which of them a thread was delayed.
+    let facts = if let [Ok(facts)] = hosts.as_slice() { Some(facts) } else { None };
+    let allowed = facts.map_or(Vec::new(), tailbound_analysis::allowed_cpus);
     let situation = Situation {
         spec,
         causes: &condition.causes,
         without: &condition.without_cause,
         losses: &condition.losses,
         cpus: &allowed,
-        facts: hosts.first().and_then(|host| host.as_ref().ok()),
+        facts,
         q: state
             .figure
             .strip_prefix('p')
@@ -38,16 +40,18 @@ pub fn of(record: &Record, report: &Report, state: &State) -> Vec<Candidate> {
     };
     let wanted = |c: &tailbound_advice::Candidate| !c.settings.is_empty() && is_among(&c.settings, &state.only);
     let chosen = tailbound_advice::candidates(&situation).into_iter().filter(wanted).take(state.candidates);
-    chosen.enumerate().map(|(position, candidate)| named(position, candidate)).collect()
+    let has_quantile = situation.q.is_some();
+    chosen.enumerate().map(|(position, candidate)| named(position, candidate, has_quantile)).collect()
 }
 
-/// True if a setting is below one of these keys of the study; without keys every setting is wanted.
+/// True if all settings are below these keys of the study; without keys every setting is wanted.
 fn is_among(settings: &[String], only: &[String]) -> bool {
     let key = |setting: &String| setting.split('=').next().unwrap_or_default().to_owned();
-    only.is_empty() || settings.iter().any(|s| key(s).split('.').any(|part| only.iter().any(|wanted| wanted == part)))
+    only.is_empty() || settings.iter().all(|s| key(s).split('.').any(|part| only.iter().any(|wanted| wanted == part)))
 }
 
-fn named(position: usize, candidate: tailbound_advice::Candidate) -> Candidate {
+/// `has_quantile`: the declared figure is a quantile; there is no estimate for a mean.
+fn named(position: usize, candidate: tailbound_advice::Candidate, has_quantile: bool) -> Candidate {
     let answers = match &candidate.answers {
         tailbound_advice::Answers::Cause { word, end, by } => cause_words(*word, end.as_deref(), by.as_ref()),
         tailbound_advice::Answers::Loss { end, .. } => format!("lost messages to the {end}"),
@@ -60,7 +64,10 @@ fn named(position: usize, candidate: tailbound_advice::Candidate) -> Candidate {
         answers,
         scope: candidate.rule.scope.word().to_owned(),
         undo: candidate.rule.undo.to_owned(),
-        predicted: candidate.predicted_ns.map(|p| Prediction { now_ns: p.now_ns as f64, then_ns: p.then_ns as f64 }),
+        predicted: candidate
+            .predicted_ns
+            .filter(|_| has_quantile)
+            .map(|p| Prediction { now_ns: p.now_ns as f64, then_ns: p.then_ns as f64 }),
     }
 }
 
@@ -76,5 +83,7 @@ mod tests {
         assert!(!is_among(&settings("ends.pong.cpus=1"), &only));
         assert!(!is_among(&settings("host.governor=scheduling"), &only));
         assert!(is_among(&settings("ends.pong.cpus=1"), &[]));
+        let two = ["driver.udp.buffer=8MiB".to_owned(), "host.sysctl.net.core.rmem_max=8388608".to_owned()];
+        assert!(!is_among(&two, &settings("driver")));
     }
 }

@@ -17,7 +17,9 @@ pub fn tune(args: &cli::Tune) -> CommandResult {
     match &args.command {
         None => run::begin(args),
         Some(cli::TuneSub::Resume { directory }) => run::resume(directory),
-        Some(cli::TuneSub::Replay { receipt, out, yes }) => replay::replay(receipt, out.as_deref(), *yes),
+        Some(cli::TuneSub::Replay { receipt, out, beside, yes }) => {
+            replay::replay(receipt, out.as_deref(), *beside, *yes)
+        }
         Some(cli::TuneSub::Trials { plan, out }) => trials::trials(plan, out),
         Some(cli::TuneSub::Watchdog) => trials::watchdog(),
     }

@@ -1,7 +1,8 @@
 //! Runs `tailbound tune replay`: measures the kept changes of a receipt against the original again.
 
 use super::bench::Measured;
-use super::run::{ask, dismiss, failure, watchdog};
+use super::fighting;
+use super::run::{ask, end, failure, watchdog};
 use super::state::{State, write};
 use crate::failure::{CommandResult, Failure};
 use crate::output::outln;
@@ -18,7 +19,7 @@ pub fn read(path: &Path) -> Result<Receipt, Failure> {
     Receipt::read(&text).map_err(|problem| Failure::of(ExitCode::BadInput, problem.context(path.display())))
 }
 
-pub fn replay(path: &Path, out: Option<&Path>, yes: bool) -> CommandResult {
+pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> CommandResult {
     let receipt = read(path)?;
     if receipt.kept.is_empty() {
         let what =
@@ -32,25 +33,27 @@ pub fn replay(path: &Path, out: Option<&Path>, yes: bool) -> CommandResult {
         settings: receipt.settings.clone(),
         figure: receipt.figure.clone(),
         rule: receipt.rule,
-        seed: receipt.seed + 1,
+        seed: receipt.seed.wrapping_add(1),
         budget_s: None,
         only: Vec::new(),
         candidates: 0,
+        beside,
     };
     let directory = out.map_or_else(|| PathBuf::from(format!("tailbound-replay-{}", receipt.name)), Path::to_owned);
+    let plan = state.plan(&[])?;
+    fighting::refuse(beside)?;
     ask(yes)?;
     std::fs::create_dir(&directory).map_err(|e| {
         let what = format!("{} cannot be created: {e}", directory.display());
         Failure::bad_input(what).help("name another directory with --out")
     })?;
-    let plan = state.plan(&[])?;
     let watchdog = watchdog()?;
     let bench = Measured::new(&state, &directory, State::metric(&plan))?;
     let gain = Logged::open(bench, &directory.join("pairs.jsonl"))
         .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::confirm(&mut logged, &state.options(), &receipt));
-    dismiss(watchdog);
-    let gain = gain.map_err(|e| failure(e, &directory, &state))?;
+    end(watchdog, gain.is_ok());
+    let gain = gain.map_err(|e| failure(e, "begin again with another --out", &state))?;
     let json = serde_json::to_string_pretty(&gain).map_err(Failure::unexpected)?;
     write(&directory.join("gain.json"), &json)?;
     outln!("{}", tailbound_tune::render_replay(&receipt, &gain));

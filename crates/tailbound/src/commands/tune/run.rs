@@ -9,7 +9,7 @@ use crate::output::{errln, out, outln};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use tailbound_model::{ExitCode, FactValue, Plan, Problem};
+use tailbound_model::{Attribution, ExitCode, FactValue, Measure, Plan, Problem};
 use tailbound_tune::{LogError, Logged, Receipt, RuleName, TuneError};
 
 /// Begins a run.
@@ -17,6 +17,7 @@ pub fn begin(args: &cli::Tune) -> CommandResult {
     let state = state(args)?;
     let plan = state.plan(&[])?;
     refuse_several_conditions(&plan)?;
+    refuse_without_causes(&plan)?;
     let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-tune-{}", plan.study)));
     if args.dry_run {
         out!("{}", dry_run(&plan, &state));
@@ -43,6 +44,7 @@ pub fn resume(directory: &Path) -> CommandResult {
         let what = format!("the run in {} has ended: it has a receipt", directory.display());
         return Err(Failure::bad_input(what).help("read receipt.txt there, or begin a new run"));
     }
+    fighting::refuse(state.beside)?;
     let plan = state.plan(&[])?;
     refuse_several_conditions(&plan)?;
     search(&state, &plan, directory)
@@ -67,6 +69,7 @@ fn state(args: &cli::Tune) -> Result<State, Failure> {
         budget_s: args.budget.map(|time| time.0.unsigned_abs() / 1_000_000_000),
         only: args.only.clone(),
         candidates: usize::from(args.candidates),
+        beside: args.beside,
     })
 }
 
@@ -78,8 +81,10 @@ fn search(state: &State, plan: &Plan, directory: &Path) -> CommandResult {
     let ended = Logged::open(bench, &directory.join("pairs.jsonl"))
         .map_err(|e| TuneError::Failed(e))
         .and_then(|mut logged| tailbound_tune::tune(&mut logged, &state.options(), blank(state, plan, metric.key())));
-    dismiss(watchdog);
-    let receipt = ended.map_err(|e| failure(e, directory, state))?;
+    end(watchdog, ended.is_ok());
+    let receipt = ended.map_err(|e| {
+        failure(e, &format!("`tailbound tune resume '{}'` goes on from there", directory.display()), state)
+    })?;
     let json = serde_json::to_string_pretty(&receipt).map_err(Failure::unexpected)?;
     write(&directory.join("receipt.json"), &json)?;
     let text = tailbound_tune::render(&receipt);
@@ -128,6 +133,20 @@ fn refuse_several_conditions(plan: &Plan) -> Result<(), Failure> {
     Err(Failure::bad_input(what).help(format!("choose one level of each factor, e.g. {}", example.join(" "))))
 }
 
+/// Refuses what has no figure from due to answered, or can have no causes.
+fn refuse_without_causes(plan: &Plan) -> Result<(), Failure> {
+    let Some(spec) = plan.conditions.iter().find(|c| c.not_possible.is_none()).map(|c| &c.spec) else { return Ok(()) };
+    if !matches!(spec.measure, Measure::PingPong(_)) || spec.has_tool() {
+        let what = "`tune` needs a study with `measure: ping-pong` and a driver of Tailbound";
+        return Err(Failure::bad_input(what).help("measure a ping-pong over the same path, with the same settings"));
+    }
+    if spec.attribution == Attribution::Off {
+        let what = "`attribution` is off, so that no cause can be seen, and `tune` answers only causes that were seen or counted";
+        return Err(Failure::bad_input(what).help("remove `attribution: off`, or add --set attribution=auto"));
+    }
+    Ok(())
+}
+
 /// Asks before anything is measured, because trials may change settings of this host.
 pub fn ask(yes: bool) -> Result<(), Failure> {
     if yes {
@@ -158,8 +177,11 @@ pub fn watchdog() -> Result<Child, Failure> {
     command.spawn().map_err(failed)
 }
 
-/// Ends the watchdog without an undo.
-pub fn dismiss(mut watchdog: Child) {
+/// Ends the watchdog. If the run failed, its trials may have been killed: what they changed is undone first.
+pub fn end(mut watchdog: Child, is_complete: bool) {
+    if !is_complete {
+        crate::commands::run::undo_changes_of_killed_runs();
+    }
     if let Some(mut pipe) = watchdog.stdin.take() {
         let _ = pipe.write_all(b".");
     }
@@ -167,7 +189,7 @@ pub fn dismiss(mut watchdog: Child) {
 }
 
 /// The message of a loop that ended without a receipt.
-pub fn failure(error: TuneError<LogError<Failure>>, directory: &Path, state: &State) -> Failure {
+pub fn failure(error: TuneError<LogError<Failure>>, how_to_go_on: &str, state: &State) -> Failure {
     match error {
         TuneError::TooNoisy { needed } => {
             let what = format!(
@@ -181,9 +203,10 @@ pub fn failure(error: TuneError<LogError<Failure>>, directory: &Path, state: &St
             Failure::of(ExitCode::Undecided, Problem::new("too_noisy", what, help))
         }
         TuneError::NotPossible(reason) => Failure::not_fit(format!("the study cannot be measured: {reason}")),
-        TuneError::Failed(LogError::Bench(failure)) => {
-            let resume = format!("`tailbound tune resume {}` goes on from there", directory.display());
-            failure.help(resume)
+        TuneError::Failed(LogError::Bench(failure)) => failure.help_or(how_to_go_on),
+        TuneError::Failed(LogError::InUse(path)) => {
+            let what = format!("another process measures with {}", path.display());
+            Failure::not_fit(what).help("wait until it has ended")
         }
         TuneError::Failed(LogError::File(path, e)) => Failure::run_failed(format!("{}: {e}", path.display())),
         TuneError::Failed(LogError::OtherRun(path, line)) => {

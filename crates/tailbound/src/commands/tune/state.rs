@@ -30,6 +30,8 @@ pub struct State {
     pub only: Vec<String>,
     /// Largest number of candidates.
     pub candidates: usize,
+    /// Whether the run may measure beside programs that change settings on their own.
+    pub beside: bool,
 }
 
 impl State {

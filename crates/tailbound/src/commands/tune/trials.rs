@@ -13,8 +13,8 @@ use tailbound_model::{ExitCode, Plan};
 use tailbound_record::Status;
 use tailbound_run::{RunOptions, controller};
 
-/// How often, and how often at most, the watchdog looks for changes of killed runs: the child that measures may still be undoing
-/// its own changes.
+/// Pause between looks of the watchdog for changes of killed runs, and largest number of looks: the child that measures may still be
+/// undoing its own changes.
 const LOOKS: (Duration, u32) = (Duration::from_secs(2), 15);
 
 /// Runs the trials of a plan and writes their record. If `tune` is killed, the run ends like after Ctrl-C.
@@ -60,7 +60,8 @@ pub fn watchdog() -> CommandResult {
         for _ in 0..number {
             std::thread::sleep(pause);
             let report = tailbound_host::journal::cleanup(&mut |line| errln!("{line}"));
-            if report.is_ok_and(|report| report.is_clean()) {
+            // The trials may still run, and undo their own changes.
+            if report.is_ok_and(|report| report.is_clean() && report.alive.is_empty()) {
                 break;
             }
         }
