@@ -221,6 +221,5 @@ pub(super) const RULES: &[Rule] = &[
         watch: &[Watch::Median],
         source: "Writing a study, hand-off",
         propose: cpus::hand_off,
-        ..BASE
     },
 ];

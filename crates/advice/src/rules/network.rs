@@ -21,7 +21,6 @@ pub(super) const RULES: &[Rule] = &[
         watch: &[Watch::Median],
         source: "socket(7), SO_RCVBUF",
         propose: network::receive_buffer,
-        ..BASE
     },
     Rule {
         key: "receive-buffer-limit",
@@ -53,7 +52,6 @@ pub(super) const RULES: &[Rule] = &[
         watch: &[Watch::CpuTime],
         source: "Cyclone DDS, configuration reference",
         propose: network::receive_threads,
-        ..BASE
     },
     Rule {
         key: "receive-block",
@@ -86,7 +84,6 @@ pub(super) const RULES: &[Rule] = &[
         watch: &[Watch::Loss],
         source: "socket(7), SO_PRIORITY; tc-pfifo_fast(8)",
         propose: network::packet_priority,
-        ..BASE
     },
     Rule {
         key: "own-queue",

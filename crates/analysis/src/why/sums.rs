@@ -85,6 +85,9 @@ fn misses(trials: &[&TrialFacts], MissWindow { m, k }: MissWindow) -> Option<Mis
 /// Number of delayed threads that the sum of a cause names.
 const DELAYED_NAMED: usize = 4;
 
+/// Name, role and CPU of a delayed thread, as far as they are known.
+type Delayed = (Option<String>, Option<String>, Option<u32>);
+
 /// What is added up for one cause.
 #[derive(Default)]
 struct OfCause {
@@ -92,7 +95,7 @@ struct OfCause {
     proven_ns: i64,
     incidents: u64,
     /// Time of each delayed thread on each CPU, by name, role and CPU, as far as it was seen or counted.
-    delayed: BTreeMap<(Option<String>, Option<String>, Option<u32>), i64>,
+    delayed: BTreeMap<Delayed, i64>,
 }
 
 impl OfCause {

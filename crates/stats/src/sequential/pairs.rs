@@ -37,7 +37,7 @@ pub fn ratio(logs: &[f64]) -> Option<Ratio> {
 /// pairs. It is infinite if all pairs have the same ratio and it is not 1.
 pub(crate) fn z(logs: &[f64]) -> f64 {
     match mean_and_error(logs) {
-        Some((mean, _)) if mean == 0.0 => 0.0,
+        Some((0.0, _)) => 0.0,
         Some((mean, error)) => deviate(mean / error, logs.len() as f64 - 1.0),
         None => 0.0,
     }

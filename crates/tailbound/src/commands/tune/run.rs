@@ -79,7 +79,7 @@ fn search(state: &State, plan: &Plan, directory: &Path) -> CommandResult {
     let metric = State::metric(plan);
     let bench = Measured::new(state, directory, metric)?;
     let ended = Logged::open(bench, &directory.join("pairs.jsonl"))
-        .map_err(|e| TuneError::Failed(e))
+        .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::tune(&mut logged, &state.options(), blank(state, plan, metric.key())));
     end(watchdog, ended.is_ok());
     let receipt = ended.map_err(|e| {
