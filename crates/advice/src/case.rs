@@ -162,7 +162,7 @@ impl<'a> Case<'a> {
         cpus
     }
 
-    /// The CPUs on which nothing was delayed: first those that no end of the trial uses, then those of the other end.
+    /// The CPUs on which nothing was delayed: first the CPUs that no end of the trial uses, then the CPUs of the other end.
     pub fn other_cpus(&self) -> Vec<(u32, bool)> {
         let contended = self.contended();
         let used = self.cpus_of_ends();

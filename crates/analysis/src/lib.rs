@@ -61,7 +61,7 @@ pub use compare::{
 };
 pub use flow::of_trial as flow_of_trial;
 pub use lead_time::{LeadAdvice, NoLead, lead_times};
-pub use next_steps::allowed_cpus;
+pub use next_steps::{allowed_cpus, shell_word};
 pub use recovered_gates::{RecoveredGate, RecoveredGates, recover_gates};
 pub use sample_faults::TRIALS_MISSING;
 pub use series::{BETWEEN_ENDS, answered};

@@ -117,10 +117,10 @@ impl<'a> Study<'a> {
     }
 
     fn command(&self, what: &str, options: &[&str], more: &[String]) -> Option<String> {
-        let mut words = vec!["tailbound".to_owned(), what.to_owned(), quoted(self.name?)];
-        words.extend(options.iter().map(|word| quoted(word)));
+        let mut words = vec!["tailbound".to_owned(), what.to_owned(), shell_word(self.name?)];
+        words.extend(options.iter().map(|word| shell_word(word)));
         for setting in self.settings.iter().chain(more) {
-            words.extend(["--set".to_owned(), quoted(setting)]);
+            words.extend(["--set".to_owned(), shell_word(setting)]);
         }
         Some(words.join(" "))
     }
@@ -135,7 +135,7 @@ fn levels(plan: &Plan, condition: usize) -> Vec<String> {
 }
 
 /// A word for a POSIX shell: quoted if it contains more than letters, digits and a few characters without a meaning.
-fn quoted(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_a_shell() {
-        let words = ["study.yaml", "payload=64B", "a b", "it's", "", "$HOME", "x={ y: 1 }", "~/x"].map(quoted);
+        let words = ["study.yaml", "payload=64B", "a b", "it's", "", "$HOME", "x={ y: 1 }", "~/x"].map(shell_word);
         let expected = ["study.yaml", "payload=64B", "'a b'", r"'it'\''s'", "''", "'$HOME'", "'x={ y: 1 }'", "'~/x'"];
         assert_eq!(words, expected);
     }

@@ -2,8 +2,8 @@
 //! remedy for each such setting.
 //!
 //! Input: [`HostFacts`](tailbound_model::HostFacts), read from a host or from a record. Output: one [`Finding`] for
-//! each rule, in the order of the rules or of their importance ([`ranked`]), and the findings as text. The remedies are those of
-//! the table of advice. The crate reads no file and changes nothing, so a
+//! each rule, in the order of the rules or of their importance ([`ranked`]), and the findings as text. The remedies come
+//! from the table of advice. The crate reads no file and changes nothing, so a
 //! record on a laptop gives the same findings as the machine itself. A fact that was not read never counts as good.
 
 mod condition;

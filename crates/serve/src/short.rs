@@ -1,4 +1,4 @@
-//! The result of a record in a few figures, for the list of records: those of its worst condition.
+//! The result of a record for the list of records: a few figures of its worst condition.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -242,7 +242,7 @@ fn each_rule_gives_a_candidate_where_it_applies_and_only_there() {
     }
 }
 
-/// A study whose condition is that of a situation, as far as settings depend on it.
+/// A study with the condition of a situation, as far as settings depend on it.
 fn study(spec: &TrialSpec) -> String {
     let path = match &spec.path {
         PathSpec::Existing { .. } => {

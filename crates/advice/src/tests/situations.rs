@@ -77,7 +77,7 @@ fn a_full_socket_buffer_is_answered_by_a_larger_one_that_the_kernel_permits() {
     // The kernel permits it already.
     let permitted = world.clone().fact("net.core.rmem_max", FactValue::Number(67_108_864));
     assert_eq!(permitted.settings()[0], "driver.udp.rcvbuf=16777216");
-    // With a driver for each end, only that of the pong is changed.
+    // With a driver for each end, only the driver of the pong is changed.
     let two = permitted.with(|spec| {
         spec.pong_driver = Some(DriverSpec { name: "cyclonedds".into(), ..DriverSpec::default() });
     });

@@ -35,12 +35,8 @@ fn copy_button() -> &'static str {
 /// The command line of the run, for a shell. The program is named without its directory.
 fn command(report: &Report) -> String {
     let program = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
-    let quoted = |word: &String| match word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c)) {
-        true if !word.is_empty() => word.clone(),
-        _ => format!("'{}'", word.replace('\'', "'\\''")),
-    };
     let words = report.run.command.split_first().map(|(first, rest)| [&[program(first)], rest].concat());
-    words.unwrap_or_default().iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.unwrap_or_default().iter().map(|word| tailbound_analysis::shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The summary: what was measured, the figures of the conditions, and the causes of late messages.

@@ -116,7 +116,7 @@ fn figures(report: &Report) -> Vec<Figure> {
             &format!("Latency against <span data-shows=\"x\">{x}</span>"),
             format!(
                 "{metric}: the median as a thick line with its 95\u{202f}% interval, p99 as a thin line, the maximum as a hollow \
-                 triangle. Where so many messages were lost that p99 is later than every answer, the thin line ends, and \
+                 triangle. If p99 is later than every answer because messages were lost, the thin line ends, and \
                  an open dot stands in the row \u{201c}lost\u{201d} above.\
                  <span class=\"note narrow-keys\"></span>"
             ),
