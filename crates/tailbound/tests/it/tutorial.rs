@@ -1,7 +1,7 @@
 //! Test of the page "30 ms late": its commands, run word by word, find the planted program and prove the fix.
 
 use crate::support::Bench;
-use crate::support::chapter::{run_in, steps};
+use crate::support::chapter::{of_this_build, run_with, steps};
 use crate::support::host::is_root;
 use serde_json::Value;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn the_page_finds_the_planted_program_and_proves_the_fix() {
     }
     let steps = steps(PAGE);
     let bench = Bench::new();
-    let (printed, all) = run_in(bench.dir.path(), &steps);
+    let (printed, all) = run_with(of_this_build(), bench.dir.path(), &steps);
     let last = &steps[printed.len() - 1];
     assert!(all, "docs/src/tutorial.md:{}: a command failed: {}\n{}", last.line, last.commands, printed.join("\n"));
     // The study cannot have the name from anywhere but from the kernel.

@@ -39,14 +39,25 @@ pub fn steps(chapter: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs the command blocks in one bash in this directory. Returns the output of each block up to the first block that
-/// failed, and whether all blocks succeeded.
+/// Runs the command blocks as [`run_with`] does, with a binary that has neither drivers nor the tracer of this build.
 pub fn run_in(directory: &Path, steps: &[Step]) -> (Vec<String>, bool) {
-    let (tools, scripts) = (Bench::new(), Bench::new());
+    let tools = Bench::new();
     // The binary is copied to a directory of its own, so that it finds no drivers of this build next to it.
     let binary = tools.path("tailbound");
     let built = env!("CARGO_BIN_EXE_tailbound");
     std::fs::hard_link(built, &binary).or_else(|_| std::fs::copy(built, &binary).map(drop)).expect("a copy");
+    run_with(tools.dir.path(), directory, steps)
+}
+
+/// Directory of the binary of this build, which finds the drivers and the tracer of this build.
+pub fn of_this_build() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_tailbound")).parent().expect("the binary is in a directory")
+}
+
+/// Runs the command blocks in one bash in this directory, with the binary in `tools`. Returns the output of each block up to the
+/// first block that failed, and whether all blocks succeeded.
+pub fn run_with(tools: &Path, directory: &Path, steps: &[Step]) -> (Vec<String>, bool) {
+    let scripts = Bench::new();
     let name = |kind: &str, i: usize| scripts.path(&format!("{kind}-{i}"));
     let mut session = String::from("set -eo pipefail\n");
     for (i, step) in steps.iter().enumerate() {
@@ -54,7 +65,7 @@ pub fn run_in(directory: &Path, steps: &[Step]) -> (Vec<String>, bool) {
         let (sh, out, done) = (name("sh", i), name("out", i), name("done", i));
         session.push_str(&format!("source '{}' >'{}' 2>&1\ntouch '{}'\n", sh.display(), out.display(), done.display()));
     }
-    let path = format!("{}:{}", tools.dir.path().display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap_or_default());
     let status = Command::new("bash")
         .args(["--noprofile", "--norc", "-c", &session])
         .current_dir(directory)
