@@ -2,7 +2,8 @@
 
 use crate::html::figures;
 use crate::html::{
-    bins, clock_history, flow, gates, guests, held, launch, levels, loops, network_user, patterns, range, stages,
+    bins, clock_history, flow, gates, guests, held, launch, levels, loops, network_user, next_steps, patterns, range,
+    stages,
 };
 use tailbound_document::Report;
 
@@ -97,6 +98,7 @@ fn is_there(report: &Report, id: &str) -> bool {
     let ran = !report.conditions.is_empty();
     match id {
         "lead" => crate::html::lead::worst_condition(report).is_some(),
+        "next-step" => next_steps::are_there(report),
         "warnings" => !report.warnings.is_empty(),
         "latency" | "tail" | "ladder" | "histogram" | "time" | "legs" | "worst" => figures::are_there(report),
         "why" => crate::html::words::has_why(report),
