@@ -119,8 +119,20 @@ impl<B: Bench> Bench for Logged<B> {
         answer.map_err(PairError::NotPossible)
     }
 
+    /// The candidates that the first attempt found: after an interruption, other facts of the machine must not give other ones.
     fn candidates(&mut self) -> Result<Vec<Candidate>, Self::Error> {
-        self.bench.candidates().map_err(LogError::Bench)
+        let path = self.path.with_file_name("candidates.json");
+        let failed = |e: io::Error| LogError::File(path.clone(), e);
+        match std::fs::read(&path) {
+            Ok(bytes) => return serde_json::from_slice(&bytes).map_err(|e| failed(e.into())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(failed(e)),
+        }
+        let found = self.bench.candidates().map_err(LogError::Bench)?;
+        let partial = path.with_extension("partial");
+        let text = serde_json::to_vec_pretty(&found).map_err(|e| failed(e.into()))?;
+        std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path)).map_err(failed)?;
+        Ok(found)
     }
 
     fn causes(&mut self, stage: &Stage) -> Result<Vec<CauseLine>, Self::Error> {

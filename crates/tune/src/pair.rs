@@ -18,6 +18,9 @@ pub struct Figures {
     pub slots: u64,
     /// Number of messages that were lost, not sent, or answered after the timeout.
     pub missed: u64,
+    /// CPU time that the threads of the ends used, ns; absent if it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
 }
 
 /// Figures of a trial without a change and of a trial with it.
@@ -70,12 +73,21 @@ pub fn guard(pairs: &[Pair]) -> Option<Guard> {
     (share_difference(sum(|p| p.without), sum(|p| p.with)).0 > 0.0).then_some(Guard::Missed)
 }
 
+/// CPU time of the ends with the change divided by their CPU time without it: value and ends of the 95 % interval; `None` if it was
+/// not read in each trial.
+pub(crate) fn cpu_time(pairs: &[Pair]) -> Option<[f64; 3]> {
+    let log = |pair: &Pair| Some(log_ratio(pair.with.cpu_ns? as f64, pair.without.cpu_ns? as f64));
+    let logs: Vec<f64> = pairs.iter().map(log).collect::<Option<_>>()?;
+    ratio(&logs).map(|found| [found.ratio, found.low, found.high])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn pair(medians_ns: (f64, f64), missed: (u64, u64)) -> Pair {
-        let figures = |median_ns, missed| Figures { figure_ns: 1e6, median_ns, slots: 1000, missed };
+        let figures =
+            |median_ns, missed| Figures { figure_ns: 1e6, median_ns, slots: 1000, missed, cpu_ns: Some(missed + 1000) };
         Pair { without: figures(medians_ns.0, missed.0), with: figures(medians_ns.1, missed.1) }
     }
 
@@ -86,5 +98,13 @@ mod tests {
         assert_eq!(guard(&few((100.0, 120.0), (0, 0))), Some(Guard::Median));
         assert_eq!(guard(&few((100.0, 90.0), (0, 20))), Some(Guard::Missed));
         assert_eq!(guard(&few((100.0, 90.0), (20, 0))), None);
+    }
+
+    #[test]
+    fn the_cpu_time_is_a_ratio_unless_a_trial_lacks_it() {
+        let mut pairs: Vec<Pair> = (0..4).map(|_| pair((1.0, 1.0), (0, 1000))).collect();
+        assert!(cpu_time(&pairs).unwrap().iter().all(|ratio| (ratio - 2.0).abs() < 1e-9));
+        pairs[1].with.cpu_ns = None;
+        assert_eq!(cpu_time(&pairs), None);
     }
 }

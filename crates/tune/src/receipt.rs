@@ -4,6 +4,7 @@ use crate::candidate::Candidate;
 use crate::pair::Guard;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use tailbound_stats::sequential;
 
 /// Name of the rule by which the loop decides.
@@ -82,6 +83,24 @@ pub struct Tried {
     pub ratio: Option<[f64; 3]>,
     /// Number of pairs of the screening.
     pub pairs: usize,
+    /// CPU time of the ends with the change divided by their CPU time without it, as `ratio`; absent if it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<[f64; 3]>,
+    /// Result of leaving the change out beside the other kept ones; absent if it was not left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+}
+
+/// Decision about a kept change that was left out while the other kept ones stayed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Result for the figure with the change, against the figure without it.
+    pub verdict: Verdict,
+    /// Figure with the change divided by the figure without it: value and ends of the interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<[f64; 3]>,
+    /// Number of pairs.
+    pub pairs: usize,
 }
 
 /// The pairs without a change.
@@ -117,6 +136,9 @@ pub struct Gain {
     pub pairs: usize,
     /// True if the interval lies below 1.
     pub confirmed: bool,
+    /// CPU time of the ends with all kept changes divided by their CPU time without them, as `ratio`; absent if it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<[f64; 3]>,
     /// Guard that the kept set broke on the fresh trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broke_guard: Option<Guard>,
@@ -131,6 +153,9 @@ pub struct Receipt {
     pub study: String,
     /// Name of the study.
     pub name: String,
+    /// Directory against which the study names its own files, on the machine of the run.
+    #[serde(default)]
+    pub directory: PathBuf,
     /// Settings of the command line, each `key=value`.
     pub settings: Vec<String>,
     /// The figure that was declared before the first trial, e.g. `p99`.
@@ -169,6 +194,7 @@ impl Default for Receipt {
             format: Receipt::FORMAT,
             study: String::new(),
             name: String::new(),
+            directory: PathBuf::new(),
             settings: Vec::new(),
             figure: "p99".to_owned(),
             metric: "from_intended".to_owned(),

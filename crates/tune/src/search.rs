@@ -2,8 +2,8 @@
 
 use crate::bench::{Arms, Bench, PairError, Stage};
 use crate::candidate::Candidate;
-use crate::pair::{Pair, geometric_mean, guard};
-use crate::receipt::{Baseline, Gain, Outcome, Receipt, RuleName, Tried, Verdict};
+use crate::pair::{Pair, cpu_time, geometric_mean, guard};
+use crate::receipt::{Baseline, Gain, LeftOut, Outcome, Receipt, RuleName, Tried, Verdict};
 use std::time::Duration;
 use tailbound_stats::SplitMix64;
 use tailbound_stats::sequential::{Decider, Looks, Margins, Order, Rule, Step, needed_pairs, ratio};
@@ -91,6 +91,14 @@ struct Decision {
     pairs: Vec<Pair>,
 }
 
+impl Decision {
+    /// Figure with the change divided by the figure without it: value and ends of the interval.
+    fn ratio(&self) -> Option<[f64; 3]> {
+        let logs: Vec<f64> = self.pairs.iter().map(Pair::log_ratio).collect();
+        ratio(&logs).map(|found| [found.ratio, found.low, found.high])
+    }
+}
+
 impl<B: Bench> Search<'_, B> {
     /// The rule of one of `count` decisions.
     fn decider(&self, count: usize) -> Decider {
@@ -158,6 +166,8 @@ impl<B: Bench> Search<'_, B> {
                 verdict: None,
                 ratio: None,
                 pairs: 0,
+                cpu_time: None,
+                left_out: None,
             };
             if self.has_time_for_another(kept.len()) {
                 let without = settings(candidates, &kept);
@@ -194,6 +204,8 @@ impl<B: Bench> Search<'_, B> {
             let arms = Arms { without: settings(&candidates, &rest), with: settings(&candidates, kept) };
             let stage = Stage::Drop(candidates[position].key.clone());
             let decision = self.decide(&stage, &decider, &arms).map_err(refused)?;
+            let left_out = LeftOut { verdict: decision.verdict, ratio: decision.ratio(), pairs: decision.pairs.len() };
+            self.receipt.tried[position].left_out = Some(left_out);
             if decision.verdict != Verdict::Better {
                 self.receipt.tried[position].outcome = Outcome::NotNeeded;
                 *kept = rest;
@@ -226,6 +238,7 @@ impl<B: Bench> Search<'_, B> {
             with_ns: geometric_mean(pairs.iter().map(|p| p.with.figure_ns)),
             ratio: [found.ratio, found.low, found.high],
             pairs: pairs.len(),
+            cpu_time: cpu_time(&pairs),
             confirmed: found.high < 1.0 && broke_guard.is_none(),
             broke_guard,
         })
@@ -258,10 +271,10 @@ impl<B: Bench> Search<'_, B> {
 
 impl Tried {
     fn take(&mut self, decision: &Decision) {
-        let logs: Vec<f64> = decision.pairs.iter().map(Pair::log_ratio).collect();
         self.verdict = Some(decision.verdict);
-        self.ratio = ratio(&logs).map(|r| [r.ratio, r.low, r.high]);
+        self.ratio = decision.ratio();
         self.pairs = decision.pairs.len();
+        self.cpu_time = cpu_time(&decision.pairs);
         self.outcome = match (decision.verdict, guard(&decision.pairs)) {
             (Verdict::Better, None) => Outcome::Kept,
             (Verdict::Better, Some(guard)) => Outcome::BrokeGuard(guard),

@@ -53,7 +53,7 @@ impl Script {
         log += groups.values().sum::<f64>();
         let slower = settings.iter().any(|s| s == self.harms_median);
         let median_ns = 1e5 * (0.02 * self.normal()).exp() * if slower { 1.3 } else { 1.0 };
-        Figures { figure_ns: log.exp(), median_ns, slots: 2000, missed: 0 }
+        Figures { figure_ns: log.exp(), median_ns, slots: 2000, missed: 0, cpu_ns: None }
     }
 }
 

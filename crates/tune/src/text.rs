@@ -12,6 +12,9 @@ const CAUSES: usize = 3;
 pub fn render(receipt: &Receipt) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", headline(receipt));
+    if let Some(more) = receipt.gain.and_then(|gain| cpu_words(gain.cpu_time)) {
+        let _ = writeln!(text, "{more}");
+    }
     let _ = writeln!(text);
     causes(&mut text, "Causes before", &receipt.causes_before);
     if receipt.gain.is_some() {
@@ -23,6 +26,9 @@ pub fn render(receipt: &Receipt) -> String {
     for tried in &receipt.tried {
         let _ = writeln!(text, "  {:<12} {}", word(&tried.outcome), tried.candidate.text);
         let _ = writeln!(text, "  {:<12} {}", "", evidence(tried));
+        if let Some(more) = cpu_words(tried.cpu_time).filter(|_| tried.outcome == Outcome::Kept) {
+            let _ = writeln!(text, "  {:<12} {more}", "");
+        }
         if !tried.candidate.settings.is_empty() {
             let _ = writeln!(text, "  {:<12} --set '{}'", "", tried.candidate.settings.join("' --set '"));
         }
@@ -139,11 +145,29 @@ fn evidence(tried: &Tried) -> String {
         (Outcome::NoTimeLeft, _) => "the time of --budget does not suffice".to_owned(),
         (Outcome::BrokeGuard(guard), _) => format!("{measured}: better, but {}", guard_words(*guard)),
         (Outcome::NotNeeded, _) => {
-            format!("{measured}: better, but not shown to be needed beside the other kept changes")
+            let beside = tried.left_out.and_then(|out| out.ratio).map(|[value, low, high]| {
+                format!(" (beside them: {} of the figure, {} to {})", share(value), share(low), share(high))
+            });
+            let beside = beside.unwrap_or_default();
+            format!("{measured}: better, but not shown to be needed beside the other kept changes{beside}")
         }
         (_, Some(verdict)) => format!("{measured}: {}", verdict_words(verdict)),
         (_, None) => measured,
     }
+}
+
+/// A sentence about the CPU time of the ends, if its interval lies outside of 0.9 to 1.1.
+fn cpu_words(ratio: Option<[f64; 3]>) -> Option<String> {
+    let [value, low, high] = ratio?;
+    let compared = if low > 1.1 {
+        "more"
+    } else if high < 0.9 {
+        "less"
+    } else {
+        return None;
+    };
+    let range = format!("{} of before, 95 %: {} to {}", share(value), share(low), share(high));
+    Some(format!("The ends use {compared} CPU time: {range}."))
 }
 
 fn guard_words(guard: Guard) -> &'static str {

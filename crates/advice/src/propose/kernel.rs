@@ -3,7 +3,7 @@
 use crate::case::{Case, HIGHEST_PRIORITY, Proposal};
 use crate::settings;
 use tailbound_document::CauseWord;
-use tailbound_model::{CpuList, KnobSpec, Policy, RoleScheduling};
+use tailbound_model::{CpuList, KnobSpec, PlaceSpec, Policy, RoleScheduling};
 
 /// Priority for threads of the kernel that receive packets: above threaded interrupts (50).
 const KERNEL_PRIORITY: u32 = 60;
@@ -121,7 +121,7 @@ pub(crate) fn autogroup(case: &Case<'_>) -> Vec<Proposal> {
     vec![Proposal::new(vec!["host.sysctl.kernel.sched_autogroup_enabled=0".into()], 0.12, text)]
 }
 
-/// Without the CPU quota of the control group, by hand.
+/// Without the CPU quota of the control group: by a setting if the end runs in the group of Tailbound, otherwise by hand.
 pub(crate) fn quota(case: &Case<'_>) -> Vec<Proposal> {
     let of = case.text("cgroup.cpu_max").filter(|quota| *quota != "max");
     let now = of.map_or(String::new(), |quota| match quota.split_once(' ') {
@@ -133,7 +133,13 @@ pub(crate) fn quota(case: &Case<'_>) -> Vec<Proposal> {
          of the pod, or `echo max > cpu.max`.",
         case.end()
     );
-    vec![Proposal::by_hand(1.0, text)]
+    let place = &case.spec_of(case.end()).place;
+    use PlaceSpec::{ExistingNetns, Netns, Process, SameProcess};
+    let is_own_group = matches!(place, SameProcess | Process | Netns | ExistingNetns(_));
+    match is_own_group && !case.sets_host("host.cpu_quota") {
+        true => vec![Proposal::new(vec!["host.cpu_quota=off".into()], 1.0, text)],
+        false => vec![Proposal::by_hand(1.0, text)],
+    }
 }
 
 /// Fewer threads that use up the CPU quota: real-time threads are not subject to it.

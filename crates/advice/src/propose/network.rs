@@ -90,10 +90,15 @@ pub(crate) fn packet_priority(case: &Case<'_>) -> Vec<Proposal> {
     let by = case.by().map_or("the queue discipline".to_owned(), |by| format!("`{}`", by.name));
     let text =
         format!("Give the packets of the messages the priority {FIRST_PRIORITY}, so that {by} sends them first.");
-    // A queue discipline without bands does not look at priorities.
-    let fit = match case.by().map(|by| by.name.as_str()) {
-        Some(name) if ["pfifo_fast", "prio", "mqprio", "taprio"].iter().any(|kind| name.starts_with(kind)) => 1.0,
-        _ => 0.35,
+    let is = |kinds: &[&str]| case.by().is_some_and(|by| kinds.iter().any(|kind| by.name.starts_with(kind)));
+    let fit = if is(&["pfifo_fast", "prio", "mqprio", "taprio"]) {
+        1.0
+    } else if is(&["tbf", "htb"]) {
+        // The packets wait in another queue discipline below it, which can have bands.
+        0.6
+    } else {
+        // A queue discipline without bands does not look at priorities.
+        0.35
     };
     vec![Proposal::new(vec![format!("{}={FIRST_PRIORITY}", case.driver_key(sender, "priority"))], fit, text)]
 }
@@ -134,7 +139,15 @@ pub(crate) fn shaping(case: &Case<'_>) -> Vec<Proposal> {
     let text = format!(
         "Give the messages a transmit queue of their own at the {sender} end, and their packets the priority {FIRST_PRIORITY}."
     );
-    vec![Proposal::new(settings, 0.8, text)]
+    // The packets can wait at another device, e.g. at a port of a bridge.
+    let is_elsewhere = match (&spec.path, case.by().and_then(|by| by.name.split_once(" of "))) {
+        (PathSpec::Existing { ping, pong }, Some((_, device))) => {
+            let own = if sender == "ping" { ping } else { pong };
+            own.interface.as_deref().is_some_and(|interface| interface != device)
+        }
+        _ => false,
+    };
+    vec![Proposal::new(settings, if is_elsewhere { 0.1 } else { 0.8 }, text)]
 }
 
 /// A smaller send buffer, so that fewer packets of the end itself wait.

@@ -9,6 +9,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         key: "no-cpu-quota",
         causes: &[CauseWord::CpuQuota],
+        condition: "to be tried: both ends run in control groups of Tailbound",
+        knob: "host.cpu_quota",
+        value: "off",
         remedy: "remove the quota (Docker: no --cpus; Kubernetes: no CPU limit) and give whole CPUs by cpuset",
         expected: estimate(90, 100),
         risk: "the program can take CPU time from others",

@@ -56,11 +56,12 @@ fn middleware_threads_below_a_load_get_a_priority_above_it() {
 }
 
 #[test]
-fn a_cpu_quota_is_removed_by_hand_or_avoided_by_a_real_time_policy() {
+fn a_cpu_quota_is_removed_or_avoided_by_a_real_time_policy() {
     let world = World::new().cause(CauseWord::CpuQuota).fact("cgroup.cpu_max", text("20000 100000"));
     let all = world.candidates();
     assert_eq!(world.rules(), ["no-cpu-quota", "real-time-beside-quota"]);
-    assert!(all[0].settings.is_empty() && all[0].text.contains("now 20000 us in each 100000 us"), "{}", all[0].text);
+    assert_eq!(all[0].settings, ["host.cpu_quota=off"]);
+    assert!(all[0].text.contains("now 20000 us in each 100000 us"), "{}", all[0].text);
     assert_eq!(all[1].settings, ["ends.pong.scheduling={ policy: fifo, priority: 10 }"]);
 }
 

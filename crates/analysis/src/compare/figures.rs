@@ -2,7 +2,7 @@
 
 use crate::compare::statistics::LATENCIES;
 use crate::compare::trials::{OfTrial, read};
-use tailbound_model::{Condition, Metric, Outcome};
+use tailbound_model::{Condition, Metric, Outcome, ThreadTable};
 use tailbound_record::{Record, RecordError};
 
 /// One figure of one trial, with the median and the counts of its messages.
@@ -16,6 +16,8 @@ pub struct TrialFigures {
     pub slots: u64,
     /// Number of slots whose message was not answered in time: after the timeout, lost or not sent.
     pub missed: u64,
+    /// CPU time that the threads of the ends used from the first to the last slot, ns; `None` if it was not read for each end.
+    pub cpu_ns: Option<u64>,
 }
 
 /// Why a trial has no figure.
@@ -52,5 +54,18 @@ pub fn figures_of_trial(
     };
     let slots: u64 = read.tally.outcomes.iter().sum();
     let missed = slots - read.tally.outcomes[Outcome::Answered as usize];
-    Ok(TrialFigures { figure_ns: of(at)?, median_ns: of(0)?, slots, missed })
+    Ok(TrialFigures { figure_ns: of(at)?, median_ns: of(0)?, slots, missed, cpu_ns: cpu_ns(record, trial) })
+}
+
+/// CPU time of the threads of all ends of a trial.
+fn cpu_ns(record: &Record, trial: usize) -> Option<u64> {
+    let tables: Vec<ThreadTable> = record.threads(trial).into_iter().collect::<Result<_, _>>().ok()?;
+    let ends = tables.iter().map(|table| table.ends.len()).sum::<usize>();
+    (ends == 2).then(|| tables.iter().map(used_ns).sum())
+}
+
+/// CPU time of the threads of one process; a thread that was created after the first slot counts from its begin.
+fn used_ns(table: &ThreadTable) -> u64 {
+    let before = |tid: i32| table.before.iter().find(|row| row.tid == tid).map_or(0, |row| row.cpu_ns);
+    table.after.iter().map(|row| row.cpu_ns.saturating_sub(before(row.tid))).sum()
 }

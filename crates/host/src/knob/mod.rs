@@ -17,6 +17,7 @@ mod kthread;
 mod latency;
 mod nic;
 mod place;
+mod quota;
 mod setting;
 
 pub use check::{check, now};

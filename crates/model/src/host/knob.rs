@@ -38,6 +38,8 @@ pub enum KnobSpec {
         /// Longest time for which KVM polls, ns; 0 means no polling.
         ns: u32,
     },
+    /// CPU quota of the control groups in which Tailbound runs, and with it the ends outside of containers and guests: no quota.
+    CpuQuota,
     /// Affinity of an interrupt: the CPUs that handle the interrupt.
     IrqAffinity {
         /// Number of the interrupt, or name of the interrupt in /proc/interrupts, in which `*` and `?` are wildcards.
@@ -122,6 +124,7 @@ impl KnobSpec {
             KnobSpec::Governor { cpus: Some(cpus), .. } => format!("host.governor.{cpus}"),
             KnobSpec::CpuDmaLatency { .. } => "host.cpu_dma_latency".into(),
             KnobSpec::KvmHaltPoll { .. } => "host.kvm_halt_poll".into(),
+            KnobSpec::CpuQuota => "host.cpu_quota".into(),
             KnobSpec::IrqAffinity { irq, .. } => format!("host.irq_affinity.{irq}"),
             KnobSpec::KernelThreads { threads, .. } => format!("host.kernel_threads.{threads}"),
             KnobSpec::Nic { interface, setting, .. } => format!("host.nic.{interface}.{}", setting.word()),
@@ -136,6 +139,7 @@ impl KnobSpec {
             KnobSpec::CpuDmaLatency { us } => format!("{us} us"),
             // This value is written in the kernel's unit, ns.
             KnobSpec::KvmHaltPoll { ns } => ns.to_string(),
+            KnobSpec::CpuQuota => "off".into(),
             KnobSpec::IrqAffinity { cpus, .. } => cpus.to_string(),
             KnobSpec::KernelThreads { scheduling, .. } => scheduling.to_string(),
             KnobSpec::Nic { setting, value, .. } => setting.text(*value),
@@ -151,6 +155,7 @@ impl KnobSpec {
             KnobSpec::Sysctl { .. }
             | KnobSpec::Governor { .. }
             | KnobSpec::KvmHaltPoll { .. }
+            | KnobSpec::CpuQuota
             | KnobSpec::IrqAffinity { .. } => "root",
         }
     }

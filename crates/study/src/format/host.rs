@@ -26,6 +26,9 @@ pub(crate) struct HostKeys {
     /// Longest time for which KVM polls when a virtual CPU has halted, before KVM gives the CPU to other threads; a
     /// setting of the host that runs the guests. With `0 us` KVM does not poll.
     pub kvm_halt_poll: Option<At<Duration>>,
+    /// CPU quota of the control groups in which Tailbound runs, and with it the ends outside of containers and guests:
+    /// `off` removes it during the trials.
+    pub cpu_quota: Option<At<QuotaChoice>>,
     /// CPUs that handle an interrupt, by the interrupt's number or name in /proc/interrupts; `*` and `?` are wildcards.
     pub irq_affinity: Option<Named<At<Cpus>>>,
     /// Scheduling policy and CPUs of kernel threads, by the threads' names, including interrupt threads (`irq/24-*`).
@@ -67,6 +70,14 @@ pub(crate) enum SwitchChoice {
     /// The setting of the study is on.
     On,
     /// The setting of the study is off.
+    Off,
+}
+
+/// Value of a CPU quota.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum QuotaChoice {
+    /// The control groups have no CPU quota.
     Off,
 }
 

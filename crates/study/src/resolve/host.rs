@@ -48,6 +48,9 @@ pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
     if let Some(time) = &keys.kvm_halt_poll {
         add(time.at, KnobSpec::KvmHaltPoll { ns: halt_poll_ns(time)? })?;
     }
+    if let Some(quota) = &keys.cpu_quota {
+        add(quota.at, KnobSpec::CpuQuota)?;
+    }
     for (irq, cpus) in keys.irq_affinity.iter().flat_map(|named| &named.0) {
         let Some(list) = cpus.value.0.clone() else {
             let reason = format!("`any` is not possible for the CPUs of the interrupt {}", irq.value);

@@ -35,7 +35,10 @@ pub struct Tune {
     /// Try only changes of these keys of the study, e.g. scheduling, cpus or host
     #[arg(long, value_name = "KEY")]
     pub only: Vec<String>,
-    /// Largest number of changes that are tried
+    /// Also try this setting of the study, after the changes that answer a cause, e.g. ends.pong.cpus=3; may be repeated
+    #[arg(long = "try", value_name = "KEY=VALUE")]
+    pub tries: Vec<String>,
+    /// Largest number of changes that answer a cause and are tried
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=40))]
     pub candidates: u8,
     /// How a change is decided: `looks` after 4, 6, 9 and 12 pairs of trials; `long-looks` after 6, 9, 12, 16 and 20;

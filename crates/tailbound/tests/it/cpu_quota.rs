@@ -23,6 +23,11 @@ impl Group {
         }
         Some(Group(dir))
     }
+
+    fn quota(&self) -> String {
+        let read = |name: &str| std::fs::read_to_string(self.0.join(name));
+        read("cpu.cfs_quota_us").or_else(|_| read("cpu.max")).unwrap()
+    }
 }
 
 impl Drop for Group {
@@ -55,6 +60,19 @@ fn a_used_up_cpu_quota_is_reported() {
     // Two threads that never wait have a tenth of a CPU for one second.
     assert!(counters["cgroup.nr_throttled"].as_i64().unwrap() >= 3, "{counters}");
     assert!(counters["cgroup.throttled_ns"].as_i64().unwrap() >= 100_000_000, "{counters}");
+    bench.remove_record();
+    // The quota of the group is removed during the trials, and restored.
+    let study = bench.study(&ping_pong("udp", "host: { cpu_quota: off }").replace("rate: 500 Hz", "rate: max"));
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    let (processes, before) = (group.0.join("cgroup.procs"), group.quota());
+    // SAFETY: as above.
+    unsafe { command.pre_exec(move || std::fs::write(&processes, "0")) };
+    let output = command.output().unwrap();
+    succeeded(&output);
+    let counters = &bench.manifest()["trials"][0]["ends"]["pong"]["counters"];
+    assert_eq!(counters["cgroup.nr_throttled"].as_i64(), Some(0), "{counters}");
+    assert_eq!(group.quota(), before);
     bench.remove_record();
     // Outside of the control group no quota is reported.
     let free = bench.run(&ping_pong("udp", ""), &[]);

@@ -113,13 +113,15 @@ impl<'a> Measured<'a> {
     ) -> Result<Figures, PairError<Failure>> {
         let condition = &plan.conditions[condition];
         let of = figures_of_trial(record, condition, trial, self.metric, &self.state.figure);
-        let TrialFigures { figure_ns, median_ns, slots, missed } = of.map_err(|e| no_figure(e, &self.state.figure))?;
+        let TrialFigures { figure_ns, median_ns, slots, missed, cpu_ns } =
+            of.map_err(|e| no_figure(e, &self.state.figure))?;
         let timeout_ns = match &condition.spec.measure {
             Measure::PingPong(of) => of.timeout.0 as f64,
             Measure::Flow(_) => 1e9,
         };
         let or_timeout = |ns: Option<f64>| ns.unwrap_or(timeout_ns);
-        Ok(Figures { figure_ns: or_timeout(figure_ns), median_ns: or_timeout(median_ns), slots, missed })
+        let (figure_ns, median_ns) = (or_timeout(figure_ns), or_timeout(median_ns));
+        Ok(Figures { figure_ns, median_ns, slots, missed, cpu_ns })
     }
 
     fn report(&self, stage: &Stage) -> Result<(Record, Report), Failure> {
@@ -163,9 +165,11 @@ impl Bench for Measured<'_> {
     fn candidates(&mut self) -> Result<Vec<Candidate>, Failure> {
         let (record, report) = self.report(&Stage::Baseline)?;
         let all = candidates::of(&record, &report, self.state);
-        let number = all.len();
+        let asked = all.iter().filter(|candidate| candidate.rule == candidates::ASKED).count();
+        let number = all.len() - asked;
+        let besides = if asked == 0 { String::new() } else { format!("; {asked} more from --try") };
         errln!(
-            "{number} {} a cause that was seen or counted",
+            "{number} {} a cause that was seen or counted{besides}",
             if number == 1 { "change answers" } else { "changes answer" }
         );
         Ok(all)

@@ -7,6 +7,9 @@ use tailbound_record::Record;
 use tailbound_report::cause_words;
 use tailbound_tune::{Candidate, CauseLine, Prediction};
 
+/// Rule of the candidates for which the user asks.
+pub const ASKED: &str = "asked";
+
 /// Causes of a condition, the largest first, with their share of the excess that has a ledger.
 pub fn causes(condition: &ConditionReport) -> Vec<CauseLine> {
     let line = |cause: &tailbound_document::CauseShare| CauseLine {
@@ -41,7 +44,26 @@ pub fn of(record: &Record, report: &Report, state: &State) -> Vec<Candidate> {
     let wanted = |c: &tailbound_advice::Candidate| !c.settings.is_empty() && is_among(&c.settings, &state.only);
     let chosen = tailbound_advice::candidates(&situation).into_iter().filter(wanted).take(state.candidates);
     let has_quantile = situation.q.is_some();
-    chosen.enumerate().map(|(position, candidate)| named(position, candidate, has_quantile)).collect()
+    let mut all: Vec<Candidate> =
+        chosen.enumerate().map(|(position, candidate)| named(position, candidate, has_quantile)).collect();
+    all.extend(asked(&state.tries, &all));
+    all
+}
+
+/// The settings that the user asks to try, without those that are candidates already.
+fn asked(tries: &[String], known: &[Candidate]) -> Vec<Candidate> {
+    let is_new = |setting: &&String| known.iter().all(|c| c.settings.as_slice() != std::slice::from_ref(*setting));
+    let candidate = |(position, setting): (usize, &String)| Candidate {
+        key: format!("{}-asked", known.len() + position + 1),
+        rule: ASKED.to_owned(),
+        text: format!("Set `{setting}`, as asked with --try."),
+        settings: vec![setting.clone()],
+        answers: "--try".to_owned(),
+        scope: "restart".to_owned(),
+        undo: "leave the setting out".to_owned(),
+        predicted: None,
+    };
+    tries.iter().filter(is_new).enumerate().map(candidate).collect()
 }
 
 /// True if all settings are below these keys of the study; without keys every setting is wanted.

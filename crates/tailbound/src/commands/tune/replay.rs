@@ -29,13 +29,14 @@ pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> Comma
     let state = State {
         name: receipt.name.clone(),
         study: receipt.study.clone(),
-        directory: PathBuf::new(),
+        directory: receipt.directory.clone(),
         settings: receipt.settings.clone(),
         figure: receipt.figure.clone(),
         rule: receipt.rule,
         seed: receipt.seed.wrapping_add(1),
         budget_s: None,
         only: Vec::new(),
+        tries: Vec::new(),
         candidates: 0,
         beside,
     };

@@ -18,6 +18,10 @@ pub fn begin(args: &cli::Tune) -> CommandResult {
     let plan = state.plan(&[])?;
     refuse_several_conditions(&plan)?;
     refuse_without_causes(&plan)?;
+    // A setting with an error is reported before anything is measured.
+    for setting in &state.tries {
+        state.plan(std::slice::from_ref(setting))?;
+    }
     let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-tune-{}", plan.study)));
     if args.dry_run {
         out!("{}", dry_run(&plan, &state));
@@ -68,6 +72,7 @@ fn state(args: &cli::Tune) -> Result<State, Failure> {
         seed: args.seed,
         budget_s: args.budget.map(|time| time.0.unsigned_abs() / 1_000_000_000),
         only: args.only.clone(),
+        tries: args.tries.clone(),
         candidates: usize::from(args.candidates),
         beside: args.beside,
     })
@@ -108,6 +113,7 @@ fn blank(state: &State, plan: &Plan, metric: &str) -> Receipt {
     Receipt {
         study: state.study.clone(),
         name: plan.study.clone(),
+        directory: state.directory.clone(),
         settings: state.settings.clone(),
         figure: state.figure.clone(),
         metric: metric.to_owned(),

@@ -28,6 +28,9 @@ pub struct State {
     pub budget_s: Option<u64>,
     /// Keys to which the candidates are limited.
     pub only: Vec<String>,
+    /// Settings of the user that are tried after the candidates of the rules, each `key=value`.
+    #[serde(default)]
+    pub tries: Vec<String>,
     /// Largest number of candidates.
     pub candidates: usize,
     /// Whether the run may measure beside programs that change settings on their own.
