@@ -24,10 +24,10 @@ use tailbound_stats::Quantile;
 const USUAL: [Quantile; 5] = [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P99_9, Quantile::P99_99];
 
 /// Trials of a condition, and the trials from which its figures are computed.
-struct Chosen {
+pub(crate) struct Chosen {
     id: usize,
     all: Vec<usize>,
-    used: Vec<usize>,
+    pub used: Vec<usize>,
     /// Older trials, whose incidents are listed, and which no figure contains.
     kept: Vec<usize>,
     status: ConditionStatus,
@@ -263,7 +263,7 @@ fn kernel_stamps(record: &Record, trials: &[usize]) -> Result<bool, PassError> {
 
 /// Computes, for all trials with answers whose ends have different clocks, the smallest and largest possible difference
 /// between the two clocks, which follows from the times of the messages.
-fn clocks(record: &Record, faults: &SampleFaults) -> Result<Clocks, PassError> {
+pub(crate) fn clocks(record: &Record, faults: &SampleFaults) -> Result<Clocks, PassError> {
     let manifest = &record.manifest;
     let answers = |c: &usize| manifest.plan.conditions[*c].spec.measure.flow().is_none_or(Flow::has_answers);
     let planned = manifest.plan.trials.iter().filter(|t| answers(&t.condition) && !faults.contains_key(&t.id));
@@ -284,7 +284,13 @@ fn quantiles(plan: &Plan, more: impl Iterator<Item = Quantile>) -> Vec<Quantile>
     quantiles
 }
 
-fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, condition: &Condition) -> Chosen {
+pub(crate) fn choose(
+    record: &Record,
+    faults: &SampleFaults,
+    clocks: &Clocks,
+    id: usize,
+    condition: &Condition,
+) -> Chosen {
     let manifest = &record.manifest;
     let mut all: Vec<usize> = manifest.plan.trials.iter().filter(|t| t.condition == id).map(|t| t.id).collect();
     all.sort_unstable();

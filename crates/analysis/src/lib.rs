@@ -10,6 +10,7 @@
 
 mod analyse;
 mod bins;
+mod brief;
 mod budget;
 mod circumstances;
 mod clock_claim;
@@ -54,6 +55,7 @@ mod why;
 mod worst;
 
 pub use analyse::analyse;
+pub use brief::{Brief, brief};
 pub use budget::judge_budget;
 pub use clocks::has_one_clock;
 pub use compare::{

@@ -100,7 +100,12 @@ impl<'a> Study<'a> {
         let file = words().find(is_file).map(String::as_str);
         let built_in = (command == Some("quick") || (command == Some("run") && words().any(|word| word == study)))
             .then_some(study.as_str());
-        let name = file.or(built_in).filter(|_| matches!(command, Some("run" | "quick")));
+        let name = match command {
+            // The study of a ping is in the file to which the ping wrote it.
+            Some("ping") => saved(&manifest.command),
+            Some("run" | "quick") => file.or(built_in),
+            _ => None,
+        };
         Study { name, settings, levels: levels(&manifest.plan, condition) }
     }
 
@@ -124,6 +129,14 @@ impl<'a> Study<'a> {
         }
         Some(words.join(" "))
     }
+}
+
+/// The file to which a ping wrote its study.
+fn saved(command: &[String]) -> Option<&str> {
+    const FLAG: &str = "--save-study";
+    let after = command.iter().position(|word| word == FLAG).and_then(|at| command.get(at + 1));
+    let joined = || command.iter().find_map(|word| word.strip_prefix(FLAG)?.strip_prefix('='));
+    after.map(String::as_str).or_else(joined)
 }
 
 /// The levels of a condition, as `--set` chooses them, for the factors that vary in the plan.
@@ -180,7 +193,9 @@ mod tests {
         assert_eq!(of("tailbound run my/study.yaml --out x"), with("my/study.yaml"));
         assert_eq!(of("tailbound quick"), with("ping-pong"));
         assert_eq!(of("tailbound run ping-pong --set=driver.config=a.yaml"), with("ping-pong"));
-        assert_eq!(of("tailbound ping udp"), None);
+        assert_eq!(of("tailbound ping udp --out a.yaml"), None);
+        assert_eq!(of("tailbound ping udp --save-study my.yaml"), with("my.yaml"));
+        assert_eq!(of("tailbound ping --save-study=my.yaml --for 5s"), with("my.yaml"));
         assert_eq!(of("tailbound tune trials baseline-1.plan.json baseline-1"), None);
     }
 }

@@ -320,7 +320,10 @@ mod tests {
             lacks(existing(None, None), Process, Process).starts_with("the existing path names neither interface nor")
         );
         assert!(lacks(existing(None, Some("10.0.0.1/24")), Process, Process).contains("without a prefix length"));
-        assert!(lacks(existing(None, Some("fe80::1")), Process, Process).contains("is an IPv6 address (ping)"));
+        assert!(
+            lacks(existing(None, Some("fe80::1")), Process, Process)
+                .starts_with("`path.existing.ping.address`: fe80::1 is an IPv6 address")
+        );
         let netns = PlaceSpec::ExistingNetns("tb-no-such-netns".into());
         let missing = lacks(existing(Some("lo"), None), netns.clone(), netns);
         let begin = "there is no network namespace tb-no-such-netns (/run/netns/tb-no-such-netns); ";

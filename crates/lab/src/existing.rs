@@ -236,11 +236,11 @@ fn parse(end: &str, text: &str) -> Result<Ipv4Addr, Problem> {
     match text.parse() {
         Ok(IpAddr::V4(v4)) => Ok(v4),
         Ok(IpAddr::V6(_)) => Err(lack(
-            format!("{text} is an IPv6 address ({end})"),
+            format!("`path.existing.{end}.address`: {text} is an IPv6 address"),
             "paths are measured over IPv4: give an IPv4 address",
         )),
         Err(_) => Err(lack(
-            format!("`{text}` is not an IP address ({end})"),
+            format!("`path.existing.{end}.address`: `{text}` is not an IP address"),
             "write the address like 192.0.2.1, without a prefix length",
         )),
     }

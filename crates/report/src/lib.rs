@@ -44,11 +44,12 @@ pub use picture::{Figure, render_svg};
 pub use picture::{PngError, render_png};
 pub use short::render_short;
 pub use tailbound_analysis::{
-    CompareError, CompareOptions, LeadAdvice, NoLead, RecoveredGate, RecoveredGates, judge_budget, lead_times,
-    recover_gates,
+    Brief, CompareError, CompareOptions, LeadAdvice, NoLead, RecoveredGate, RecoveredGates, brief, judge_budget,
+    lead_times, recover_gates,
 };
 pub use tailbound_document::*;
 pub use terminal::render_terminal;
+pub use text::wrap;
 pub use trial_line::{trial_causes, trial_line};
 
 use tailbound_record::{Record, RecordError};

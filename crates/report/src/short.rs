@@ -18,6 +18,8 @@ const LENGTH: usize = 22;
 const CAUSES: usize = 3;
 /// Largest number of lines of a cause.
 const LINES_OF_CAUSE: usize = 2;
+/// Largest number of lines of the next step: a change, and the figure before and after it.
+const LINES_OF_NEXT: usize = 3;
 
 /// How much is left out, so that the text is short enough: the first of these that is.
 const LEFT_OUT: [LeftOut; 4] = [
@@ -68,7 +70,8 @@ fn lines(report: &Report, width: usize, paint: &Paint, left_out: LeftOut) -> Vec
     }
     let warnings = warning_lines(report, width, paint, left_out.warnings);
     let next = if left_out.has_next { next_steps(report) } else { Vec::new() };
-    let mut next: Vec<String> = next.iter().flat_map(|text| cropped(&format!("Next: {text}"), width)).collect();
+    let mut next: Vec<String> =
+        next.iter().flat_map(|text| cropped(&format!("Next: {text}"), width, LINES_OF_NEXT)).collect();
     if let Some(command) =
         crate::tables::next_steps::tune(crate::tables::next_steps::steps(report)).filter(|_| !next.is_empty())
     {
@@ -78,7 +81,7 @@ fn lines(report: &Report, width: usize, paint: &Paint, left_out: LeftOut) -> Vec
     let others = [&warnings, &next].into_iter().filter(|part| !part.is_empty()).map(|part| part.len() + 1);
     let room = LENGTH.saturating_sub(lines.len() + 2 + others.sum::<usize>()) / LINES_OF_CAUSE;
     let causes = cause_sentences(report).into_iter().take(room.clamp(1, CAUSES));
-    let causes: Vec<String> = causes.flat_map(|text| cropped(&format!("- {text}"), width)).collect();
+    let causes: Vec<String> = causes.flat_map(|text| cropped(&format!("- {text}"), width, LINES_OF_CAUSE)).collect();
     if !causes.is_empty() {
         lines.push(String::new());
         lines.push(paint.bold("Why messages were late"));
@@ -142,19 +145,18 @@ fn next_steps(report: &Report) -> Vec<String> {
     hints.take(1).map(|f| of_ping(&f.text)).collect()
 }
 
-/// The lines of a sentence of a list, at most two.
-fn cropped(text: &str, width: usize) -> Vec<String> {
-    first(wrap(text, width, 2), LINES_OF_CAUSE)
+/// The first lines of a sentence of a list.
+fn cropped(text: &str, width: usize, most: usize) -> Vec<String> {
+    first(wrap(text, width, 2), most)
 }
 
-/// The first lines of a text; the last of them ends with `...` if lines are left out.
+/// The first lines of a text; if lines are left out, `...` replaces the last word of the last line.
 fn first(mut lines: Vec<String>, most: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
-            let cut = last.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
-            last.truncate(cut);
-            last.truncate(last.trim_end().len());
+            let words = last.trim_end().rfind(' ').filter(|at| !last[..*at].trim().is_empty());
+            last.truncate(words.unwrap_or(0));
             last.push_str(" ...");
         }
     }
@@ -170,5 +172,8 @@ mod tests {
         let lines = || ["first line", "second line", "third"].map(str::to_owned).to_vec();
         assert_eq!(first(lines(), 3), lines());
         assert_eq!(first(lines(), 2), ["first line", "second ..."]);
+        let figures = ["p99 would be about", "  446 us instead of 1.83 ms", "  without this cause."].map(str::to_owned);
+        assert_eq!(first(figures.to_vec(), 2)[1], "  446 us instead of 1.83 ...");
+        assert_eq!(first(vec!["word".into(), "next".into()], 1), [" ..."]);
     }
 }

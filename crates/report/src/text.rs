@@ -22,7 +22,7 @@ impl Paint {
 }
 
 /// Breaks a text for the terminal into lines at spaces; lines after the first are indented.
-pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut current = String::new();
     for word in text.split(' ') {

@@ -18,8 +18,14 @@ use tailbound_model::{
 /// Loads a budget file (limits that a record must keep).
 pub fn load_budget(path: &Path) -> Result<Budget, StudyError> {
     let name = path.display().to_string();
-    let unreadable = |reason: String| StudyError::unreadable(&name, reason, "");
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(format!("cannot be read: {e}")))?;
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let (reason, help) = match e.kind() {
+            std::io::ErrorKind::NotFound => ("no such file".to_owned(), "name a budget file (.yaml)"),
+            std::io::ErrorKind::IsADirectory => ("it is a directory".to_owned(), "name a budget file (.yaml) in it"),
+            _ => (e.to_string(), "name a budget file that can be read"),
+        };
+        StudyError::unreadable(&name, format!("cannot be read: {reason}"), help)
+    })?;
     load_budget_str(&name, &text)
 }
 

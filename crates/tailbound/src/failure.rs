@@ -71,7 +71,8 @@ impl Failure {
 
     /// Writes the message of the failure to standard error and returns the exit code.
     pub fn print(&self) -> process::ExitCode {
-        errln!("error: {}", self.problem.paragraph());
+        let text = format!("error: {}", self.problem.paragraph());
+        errln!("{}", crate::output::wrapped_for_errors(&text));
         process::ExitCode::from(self.exit as u8)
     }
 }

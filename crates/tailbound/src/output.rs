@@ -24,10 +24,37 @@ pub fn to_err(text: Arguments<'_>) {
 
 /// Number of columns of the terminal; 80 if standard output is not a terminal.
 pub fn width() -> usize {
+    columns(libc::STDOUT_FILENO).unwrap_or(80)
+}
+
+/// Number of columns of the terminal behind a file descriptor; `None` if it is not a terminal.
+fn columns(descriptor: libc::c_int) -> Option<usize> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: TIOCGWINSZ fills a winsize, or fails.
-    let known = unsafe { libc::ioctl(1, libc::TIOCGWINSZ, &mut size) } == 0 && size.ws_col > 0;
-    if known { usize::from(size.ws_col) } else { 80 }
+    let known = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &mut size) } == 0 && size.ws_col > 0;
+    known.then(|| usize::from(size.ws_col))
+}
+
+/// Breaks the lines of a message for standard error at spaces, if it is a terminal. A file or a pipe gets whole lines, so that
+/// programs can search them.
+pub fn wrapped_for_errors(text: &str) -> String {
+    let Some(width) = columns(libc::STDERR_FILENO) else { return text.to_owned() };
+    wrapped(text, width)
+}
+
+/// Breaks lines that are longer than `width` at spaces. The lines of a picture of the input stay as they are.
+fn wrapped(text: &str, width: usize) -> String {
+    let is_picture = text.contains('\u{256d}');
+    let of_line = |line: &str| match line.chars().count() {
+        long if long > width && !is_picture => {
+            let indent = line.len() - line.trim_start().len();
+            let space = " ".repeat(indent);
+            let lines = tailbound_report::wrap(line.trim_start(), width - indent.min(width / 2), 2);
+            lines.iter().map(|l| format!("{space}{l}")).collect::<Vec<_>>().join("\n")
+        }
+        _ => line.to_owned(),
+    };
+    text.split('\n').map(of_line).collect::<Vec<_>>().join("\n")
 }
 
 /// When output has colours: the value of `--color`.
@@ -76,3 +103,17 @@ macro_rules! errln {
     ($($t:tt)*) => { $crate::output::to_err(format_args!("{}\n", format_args!($($t)*))) };
 }
 pub(crate) use {errln, out, outln};
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn long_lines_are_broken_at_words_and_pictures_stay() {
+        let message = "error: nosuch does not exist\n  help: records here: one, two, three, four";
+        let expected = "error: nosuch does not exist\n  help: records here:\n    one, two, three, four";
+        assert_eq!(wrapped(message, 28), expected);
+        let picture = "error: x\n   \u{256d}\u{2500}[a.yaml:1:1] and a line that is long\n";
+        assert_eq!(wrapped(picture, 20), picture);
+    }
+}

@@ -591,3 +591,32 @@ fn a_chosen_range_has_figures_in_addition_to_the_whole_trial() {
     assert_eq!(after.conditions[0].range.as_ref().map(|c| (c.messages, c.metrics.len())), Some((0, 0)));
     assert!(after.warnings.iter().any(|w| w.problem.code == "range_beyond_end"));
 }
+
+/// Test: the figures of a list of records are those of the report, with lost messages, warm-up, an invalid trial and several conditions.
+#[test]
+fn a_list_has_the_figures_of_the_report() {
+    let with = |change: fn(usize, &mut SenderRow)| {
+        let mut one = trial(TrialStatus::Valid, &rising(800));
+        one.slots.iter_mut().enumerate().for_each(|(at, row)| change(at, row));
+        one
+    };
+    let short = open_loop(vec![trial(TrialStatus::Valid, &rising(50))]);
+    let lossy = with(|at, row| {
+        if at % 300 == 7 {
+            lose(row)
+        }
+    });
+    let warm = with(|at, row| row.warm_up = at < 400);
+    let invalid = trial(TrialStatus::Invalid, &rising(3_000));
+    let folder = tempfile::tempdir().unwrap();
+    let all = [open_loop(vec![lossy, warm, invalid]), short];
+    let record = crate::support::write(&folder.path().join("record"), &all, |_| ());
+    let report = analyse(&record).unwrap();
+    let p99 = |c: &ConditionReport| c.round_trip.as_ref()?.quantile(0.99)?.value_ns();
+    let expected = Brief {
+        worst_p99_ns: report.conditions.iter().filter_map(p99).max(),
+        lost: report.conditions.iter().map(|c| c.counts.lost).sum(),
+    };
+    assert!(expected.worst_p99_ns.is_some() && expected.lost == 3, "{expected:?}");
+    assert_eq!(brief(&record).unwrap(), expected);
+}

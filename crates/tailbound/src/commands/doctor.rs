@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tailbound_doctor::{Finding, RecordEvidence, Shape, Verdict, ranked, render};
 use tailbound_model::{CpuList, ExitCode, HostFacts, RescueSeen, RoleScheduling};
 use tailbound_record::Record;
+use tailbound_report::wrap;
 
 /// Time after which the process of the rescue test is killed; the test takes three seconds.
 const RESCUE_LIMIT: Duration = Duration::from_secs(8);
@@ -31,13 +32,15 @@ pub fn doctor(args: &Doctor) -> CommandResult {
                 outln!("host {}", tailbound_model::plain(&facts.host));
             }
             out!("{}", render(findings, Shape { width: width(), colour: colour(), verbose: args.verbose }));
-            outln!(
-                "\nIf a real-time thread never sleeps, ordinary threads of its CPU still get CPU time from: {}.",
+            let rescue = format!(
+                "If a real-time thread never sleeps, ordinary threads of its CPU still get CPU time from: {}.",
                 tailbound_doctor::rescue_by_facts(facts)
             );
+            outln!("\n{}", wrap(&rescue, width(), 0).join("\n"));
         }
         if args.record.is_none() {
-            outln!("`tailbound doctor --rescue-test` measures this on one CPU in three seconds.");
+            let text = "`tailbound doctor --rescue-test` measures this on one CPU in three seconds.";
+            outln!("{}", wrap(text, width(), 0).join("\n"));
         }
     }
     let widens = hosts.iter().flat_map(|(_, findings)| findings).any(|one| one.verdict == Verdict::WillWidenTail);

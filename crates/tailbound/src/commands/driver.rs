@@ -6,11 +6,12 @@ use super::export::export;
 use crate::cli::DriverSub;
 use crate::drivers;
 use crate::failure::{CommandResult, Failure};
-use crate::output::outln;
+use crate::output::{outln, width};
 use serde_json::json;
 use std::os::unix::process::ExitStatusExt;
 use tailbound_driver::{Driver, LoadError, conformance};
 use tailbound_model::ExitCode;
+use tailbound_report::wrap;
 
 pub fn driver(command: Option<&DriverSub>) -> CommandResult {
     match command {
@@ -44,27 +45,34 @@ fn list(as_json: bool) -> CommandResult {
     Ok(ExitCode::Done)
 }
 
+/// Columns of the names of lines in a description: `  receive modes  `.
+const WIDTH_OF_KEYS: usize = 17;
+
 fn describe(driver: &Driver) {
     let d = driver.description();
     let versions: Vec<String> = d.versions.iter().map(|(k, v)| format!("{k} {v}")).collect();
     let from = driver.path().map_or("linked in".to_owned(), |p| p.display().to_string());
     outln!("{}  ({}; {from})", d.name, versions.join(", "));
-    outln!("  receive modes  {}", d.receive_modes.iter().map(|m| m.name()).collect::<Vec<_>>().join(" "));
-    outln!("  payload        up to {} B", d.limits.max_payload_bytes);
+    let line = |key: &str, text: &str| {
+        let text = format!("  {key:<14} {text}");
+        outln!("{}", wrap(&text, width(), WIDTH_OF_KEYS).join("\n"));
+    };
+    line("receive modes", &d.receive_modes.iter().map(|m| m.name()).collect::<Vec<_>>().join(" "));
+    line("payload", &format!("up to {} B", d.limits.max_payload_bytes));
     if !d.capabilities.is_empty() {
-        outln!("  capabilities   {}", d.capabilities.join(" "));
+        line("capabilities", &d.capabilities.join(" "));
     }
     let mut roles: Vec<&str> = d.roles.iter().map(|r| r.role.as_str()).collect();
     roles.dedup();
     if !roles.is_empty() {
-        outln!("  thread roles   {}", roles.join(" "));
+        line("thread roles", &roles.join(" "));
     }
     for q in &d.qos {
-        outln!("  qos            {}: {}", q.policy, q.values.join(" "));
+        line("qos", &format!("{}: {}", q.policy, q.values.join(" ")));
     }
     for o in &d.options {
         let default = o.default.as_ref().map_or(String::new(), |d| format!(" [default: {d}]"));
-        outln!("  option         {}: {}{default}", o.key, o.help);
+        line("option", &format!("{}: {}{default}", o.key, o.help));
     }
     outln!("");
 }

@@ -2,13 +2,13 @@
 
 use crate::cli::Ls;
 use crate::failure::{CommandResult, Failure};
-use crate::output::outln;
+use crate::output::{outln, width};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tailbound_model::ExitCode;
 use tailbound_record::{Record, Status};
-use tailbound_report::number::time;
-use tailbound_report::{ConditionReport, QuantileReport, Report};
+use tailbound_report::number::{count, time};
+use tailbound_report::{Brief, wrap};
 
 /// Names of the records in a folder, in the order of their names. The link `latest` is left out.
 pub fn records(folder: &Path) -> Vec<String> {
@@ -26,12 +26,22 @@ pub fn records(folder: &Path) -> Vec<String> {
 struct Line {
     dir: PathBuf,
     study: String,
+    /// The figures of the record, or why it cannot be read.
+    figures: Result<Figures, String>,
+}
+
+impl Line {
+    /// When the run began, for the order of the list; records that cannot be read come last.
+    fn began_unix_ns(&self) -> i64 {
+        self.figures.as_ref().map_or(i64::MIN, |figures| figures.began_unix_ns)
+    }
+}
+
+/// When a record was measured, and what it found.
+struct Figures {
     began_unix_ns: i64,
-    /// `valid`, `invalid`, `incomplete`, or why the record cannot be read.
-    status: String,
-    /// Worst p99 of the round trips of all conditions, ns. `None` = no condition has one.
-    p99_ns: Option<i64>,
-    lost: u64,
+    status: &'static str,
+    brief: Brief,
 }
 
 pub fn ls(args: &Ls) -> CommandResult {
@@ -43,12 +53,16 @@ pub fn ls(args: &Ls) -> CommandResult {
     let is_record = folder.join("manifest.json").is_file();
     let dirs = if is_record { vec![folder.clone()] } else { records(folder).iter().map(|r| folder.join(r)).collect() };
     let mut lines: Vec<Line> = dirs.into_iter().map(line).collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(line.began_unix_ns));
+    lines.sort_by_key(|line| std::cmp::Reverse(line.began_unix_ns()));
     if args.listed.is_json() {
         let of = |line: &Line| {
+            let (began_unix_ns, status, brief) = match &line.figures {
+                Ok(of) => (of.began_unix_ns, of.status.to_owned(), of.brief),
+                Err(why) => (0, format!("cannot be read: {why}"), Brief::default()),
+            };
             json!({
-                "record": line.dir, "study": line.study, "began_unix_ns": line.began_unix_ns, "status": line.status,
-                "worst_p99_ns": line.p99_ns, "lost": line.lost,
+                "record": line.dir, "study": line.study, "began_unix_ns": began_unix_ns, "status": status,
+                "worst_p99_ns": brief.worst_p99_ns, "lost": brief.lost,
             })
         };
         let all: Vec<_> = lines.iter().map(of).collect();
@@ -58,54 +72,64 @@ pub fn ls(args: &Ls) -> CommandResult {
     if lines.is_empty() {
         outln!("no records in {}; `tailbound ping` or `tailbound quick` makes one", folder.display());
     }
-    for line in &lines {
-        outln!("{}", text(line));
+    for text in texts(&lines, width()) {
+        outln!("{text}");
     }
     Ok(ExitCode::Done)
 }
 
-fn text(line: &Line) -> String {
-    let p99 = line.p99_ns.map_or("-".to_owned(), |ns| time(ns as f64));
-    let name = tailbound_model::plain(&line.dir.display().to_string());
-    let study = tailbound_model::plain(&line.study);
-    let when = tailbound_report::date(line.began_unix_ns);
-    format!("{name:<36} {when:<29} {study:<14} p99 {p99:>9}  {} lost  {}", line.lost, line.status)
+/// The lines of the list, in columns. What is wrong with a record that cannot be read is on a line of its own.
+fn texts(lines: &[Line], width: usize) -> Vec<String> {
+    let name = |line: &Line| tailbound_model::plain(&line.dir.display().to_string());
+    let study = |line: &Line| tailbound_model::plain(&line.study);
+    let widest = |of: &dyn Fn(&Line) -> String| lines.iter().map(|l| of(l).chars().count()).max().unwrap_or(0);
+    let (names, studies) = (widest(&name), widest(&study));
+    let of = |line: &Line| match &line.figures {
+        Ok(Figures { began_unix_ns, status, brief }) => {
+            let p99 = brief.worst_p99_ns.map_or("-".to_owned(), |ns| time(ns as f64));
+            let when = tailbound_report::date(*began_unix_ns);
+            let (name, study, lost) = (name(line), study(line), count(brief.lost));
+            let text = format!("{name:<names$}  {when:<27}  {study:<studies$}  p99 {p99:>9}  {lost} lost  {status}");
+            match text.chars().count() > width {
+                true => format!("{name}\n    {when}  {study}  p99 {}  {lost} lost  {status}", p99.trim()),
+                false => text,
+            }
+        }
+        Err(why) => wrap(&format!("{:<names$}  cannot be read: {why}", name(line)), width, 4).join("\n"),
+    };
+    lines.iter().map(of).collect()
 }
 
-/// Reads and analyses a record.
+/// Reads a record.
 fn line(dir: PathBuf) -> Line {
-    let unreadable = |dir: PathBuf, what: String| Line {
-        dir,
-        study: String::new(),
-        began_unix_ns: 0,
-        status: format!("cannot be read: {what}"),
-        p99_ns: None,
-        lost: 0,
-    };
     let record = match Record::open(&dir) {
         Ok(record) => record,
-        Err(e) => return unreadable(dir, e.problem().what),
-    };
-    let report = match tailbound_report::analyse(&record) {
-        Ok(report) => report,
-        Err(e) => return unreadable(dir, e.problem().what),
+        Err(e) => return Line { dir, study: String::new(), figures: Err(e.problem().what) },
     };
     let status = match record.status() {
         Status::Valid => "valid",
         Status::Invalid => "invalid",
         Status::Incomplete => "incomplete",
     };
-    Line {
-        study: record.manifest.plan.study.clone(),
-        began_unix_ns: record.manifest.began_unix_ns,
-        status: status.to_owned(),
-        p99_ns: worst_p99(&report),
-        lost: report.conditions.iter().map(|c| c.counts.lost).sum(),
-        dir,
-    }
+    let began_unix_ns = record.manifest.began_unix_ns;
+    let figures = tailbound_report::brief(&record).map_err(|e| e.problem().what);
+    let figures = figures.map(|brief| Figures { began_unix_ns, status, brief });
+    Line { dir, study: record.manifest.plan.study.clone(), figures }
 }
 
-fn worst_p99(report: &Report) -> Option<i64> {
-    let of = |c: &ConditionReport| c.round_trip.as_ref()?.quantile(0.99).and_then(QuantileReport::value_ns);
-    report.conditions.iter().filter_map(of).max()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_cannot_be_read_has_no_date() {
+        let brief = Brief { worst_p99_ns: Some(252_000), lost: 1_234 };
+        let figures = Ok(Figures { began_unix_ns: 1_795_924_704_000_000_000, status: "valid", brief });
+        let good = Line { dir: "./ping-1".into(), study: "ping".into(), figures };
+        let cut = Line { dir: "./cut".into(), study: String::new(), figures: Err("it is damaged".into()) };
+        let none =
+            Ok(Figures { began_unix_ns: 1_795_924_704_000_000_000, status: "incomplete", brief: Brief::default() });
+        let none = Line { dir: "./fan".into(), study: "fan-out".into(), figures: none };
+        insta::assert_snapshot!(texts(&[good, none, cut], 60).join("\n"));
+    }
 }

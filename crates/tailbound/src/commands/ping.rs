@@ -18,16 +18,17 @@ pub fn ping(args: &Ping) -> CommandResult {
     check_driver(&args.driver)?;
     let (ends, warnings) = ends(args.to.as_deref())?;
     let text = study(args, &ends);
+    // A study that cannot be run is not written.
+    let plan = run::load_text("ping", &text, Path::new(""), &[])?;
+    let mut dir = RecordDir::choose(args.record.out.as_deref(), "ping", args.record.force)?;
     if let Some(file) = &args.save_study {
         save(file, &text)?;
     }
-    let plan = run::load_text("ping", &text, Path::new(""), &[])?;
-    let mut dir = RecordDir::choose(args.record.out.as_deref(), "ping", args.record.force)?;
     let shown = if args.verbose { Shown::All } else { Shown::Short };
     let options = run::options(&dir, &args.record, warnings);
     let code = run::execute(plan, &mut dir, RunOptions { figures: true, ..options }, shown)?;
     if args.save_study.is_none() {
-        outln!("\nThe study that this was (--save-study FILE writes it to a file):\n");
+        outln!("\nThe study that this was (--save-study FILE writes it, `tune FILE` tries changes):\n");
         text.lines().for_each(|line| outln!("  {line}"));
     }
     Ok(code)

@@ -2,7 +2,7 @@
 //! route to it.
 
 use crate::failure::Failure;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::process::Command;
 
 /// A port for which the kernel chooses a route. Nothing is sent.
@@ -29,12 +29,21 @@ pub fn target(host: &str) -> Result<(Ipv4Addr, Ipv4Addr), Failure> {
         SocketAddr::V4(at) => Some(*at.ip()),
         SocketAddr::V6(_) => None,
     });
-    let theirs = theirs.into_iter().next().ok_or_else(|| {
-        Failure::not_fit(format!("--to {host}: {name} has no IPv4 address")).help("Tailbound measures over IPv4 only")
-    })?;
+    let theirs = theirs.into_iter().next().ok_or_else(|| without_ipv4(host, &name))?;
     let own =
         own_address(theirs).map_err(|e| Failure::not_fit(format!("--to {host}: no route leads to {theirs}: {e}")))?;
     Ok((own, theirs))
+}
+
+/// The failure for a host that has IPv6 addresses only.
+fn without_ipv4(host: &str, name: &str) -> Failure {
+    let what = match name.parse::<Ipv6Addr>() {
+        Ok(_) if name == host => "this is an IPv6 address".to_owned(),
+        Ok(_) => format!("{name} is an IPv6 address"),
+        Err(_) => format!("{name} has no IPv4 address"),
+    };
+    Failure::not_fit(format!("--to {host}: {what}"))
+        .help("paths are IPv4: write an IPv4 address of the host, or a name that has one")
 }
 
 /// The name or address that the configuration of ssh has for the host.

@@ -3,11 +3,12 @@
 use super::{run, study_needs};
 use crate::cli::{Listed, StudiesCommand};
 use crate::failure::{CommandResult, Failure};
-use crate::output::{out, outln};
+use crate::output::{out, outln, width};
 use serde_json::json;
 use std::path::Path;
 use study_needs::{Group, Needs};
 use tailbound_model::{ExitCode, Nanos};
+use tailbound_report::wrap;
 
 pub fn studies(command: Option<&StudiesCommand>) -> CommandResult {
     match command {
@@ -49,15 +50,24 @@ fn list(listed: Listed) -> CommandResult {
     for group in [Group::OneMachine, Group::Isolated, Group::SeveralMachines] {
         outln!("{}", group.title());
         for study in all.iter().filter(|study| study.needs.group == group) {
-            outln!("  {:<24} {:>9}  {}", study.name, length(study.needs.length), study.question);
-            if let Some(note) = note(&study.needs) {
-                outln!("  {:<24} {:>9}  {note}", "", "");
-            }
+            outln!("{}", text_of(study, width()));
         }
         outln!("");
     }
     outln!("`tailbound studies show NAME` prints a study, `tailbound run NAME` runs the study.");
     Ok(ExitCode::Done)
+}
+
+/// A study of the list for a terminal of `width` columns: beside its name, or below it if the terminal is narrow.
+fn text_of(study: &Listing, width: usize) -> String {
+    let head = format!("  {:<24} {:>9}", study.name, length(study.needs.length));
+    let is_narrow = width < 70;
+    let indent = if is_narrow { 6 } else { head.chars().count() + 2 };
+    let texts = std::iter::once(study.question.clone()).chain(note(&study.needs));
+    let lines = texts.flat_map(|text| wrap(&text, width.saturating_sub(indent).max(20), 0));
+    let lines: Vec<String> = lines.map(|line| format!("{:indent$}{line}", "")).collect();
+    let body = lines.join("\n");
+    if is_narrow { format!("{head}\n{body}") } else { format!("{head}{}", &body[head.len().min(body.len())..]) }
 }
 
 /// What this machine lacks for a study, in words; `None` = it can be run as it is.
@@ -110,6 +120,9 @@ mod tests {
         assert_eq!(note(&needs(2, 4, &["x"])).unwrap(), "2 of 4 conditions can be run here: x");
         assert_eq!(note(&needs(0, 0, &["x"])).unwrap(), "cannot be run here: x");
         assert_eq!(length(needs(0, 0, &[]).length), "90 s");
+        let question = "How late can a message be between two processes of this machine?".to_owned();
+        let study = Listing { name: "quick", question, needs: needs(2, 4, &["driver `fastdds` is not installed"]) };
+        insta::assert_snapshot!(format!("{}\n\n{}", text_of(&study, 80), text_of(&study, 60)));
         assert_eq!(length(Some(Nanos(9_960_000_000_000))), "2.8 h");
     }
 }

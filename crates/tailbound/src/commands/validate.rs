@@ -3,7 +3,7 @@
 use super::run;
 use crate::cli::{SchemaOf, Validate};
 use crate::failure::{CommandResult, Failure};
-use crate::output::{colour_of_errors, out, outln, width};
+use crate::output::{out, outln};
 use tailbound_model::ExitCode;
 use tailbound_run::controller;
 
@@ -14,17 +14,16 @@ pub fn validate(args: &Validate) -> CommandResult {
     // A file that cannot be read is refused as a study.
     let text = std::fs::read_to_string(&args.file).unwrap_or_default();
     if text.lines().any(|line| KEYS_OF_BUDGETS.iter().any(|key| line.starts_with(key))) {
-        let budget = tailbound_study::load_budget(&args.file)
-            .map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))?;
+        let budget = super::budget::load(&args.file)?;
         let baseline = if budget.baseline.is_some() { ", compared with a baseline" } else { "" };
-        outln!("{}: a budget with {} sets of limits{baseline}", args.file.display(), budget.limits.len());
+        let sets = count(budget.limits.len(), "set");
+        outln!("{}: a budget with {sets} of limits{baseline}", args.file.display());
         return Ok(ExitCode::Done);
     }
     let plan = run::load(&args.file, &args.settings, false)?;
     let not_possible = plan.conditions.iter().filter_map(|c| c.not_possible.as_ref());
     let not_possible: std::collections::BTreeSet<&String> = not_possible.collect();
     let (conditions, trials) = (plan.conditions.len(), plan.trials.len());
-    let count = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
     outln!(
         "{}: a study with {} and {}, about {}",
         args.file.display(),
@@ -36,6 +35,10 @@ pub fn validate(args: &Validate) -> CommandResult {
         outln!("  some conditions are not possible here: {reason}");
     }
     Ok(ExitCode::Done)
+}
+
+fn count(n: usize, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }
 
 pub fn schema(of: SchemaOf) -> CommandResult {

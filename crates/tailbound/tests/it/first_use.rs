@@ -17,6 +17,8 @@ fn bench() -> Bench {
     write("deep.yaml", &format!("study: s\nload: {}\n", "[".repeat(3_000)));
     write("direction.yaml", &STUDY.replace("question: q", "question: \"a\u{202e}b\""));
     write("budget.yaml", "limits:\n  - round_trip: { p99: 5 hours }\n");
+    let path = "path: { existing: { ping: { address: \"::1\" }, pong: { address: \"::1\" } } }";
+    write("ipv6.yaml", &STUDY.replace("path: loopback", path));
     for name in ["good", "cut/samples/0"] {
         fs::create_dir_all(bench.path(name)).unwrap();
     }
@@ -50,6 +52,9 @@ fn wrong_input_says_what_to_write() {
         ("report_latest_missing", &["report", "latest"]),
         ("compare_missing", &["compare", "nosuch", "good"]),
         ("budget_missing", &["budget", "nosuch", "budget.yaml"]),
+        ("budget_no_file", &["budget", "good", "nosuch.yaml"]),
+        ("budget_directory", &["budget", "good", "cut"]),
+        ("run_address", &["run", "ipv6.yaml", "--dry-run"]),
         ("run_missing", &["run", "nosuch"]),
         ("run_directory", &["run", "cut/samples"]),
         ("run_record", &["run", "good"]),
@@ -92,6 +97,8 @@ fn wrong_input_of_short_commands_says_what_to_write() {
         ("ping_rate_unit", &["ping", "--rate", "1khz"]),
         ("ping_to_option", &["ping", "--to=-oProxyCommand=x"]),
         ("ping_to_empty", &["ping", "--to", ""]),
+        ("ping_to_ipv6", &["ping", "--to", "::1"]),
+        ("ping_to_ipv6_user", &["ping", "--to", "me@fe80::1"]),
         ("ping_save_study", &["ping", "--save-study", "study.yaml"]),
         ("ping_save_study_parent", &["ping", "--save-study", "nosuch/s.yaml"]),
         ("ping_out_exists", &["ping", "--out", "cut"]),
@@ -110,6 +117,10 @@ fn wrong_input_of_short_commands_says_what_to_write() {
         insta::assert_snapshot!(name, refused(&bench, line));
     }
     assert!(!bench.path("state/journal").exists(), "nothing was begun");
+    for line in [&["--size", "100kB"][..], &["--out", "cut"], &["--rate", "5000MHz"], &["--to", "::1"]] {
+        refused(&bench, &[&["ping", "--save-study", "new.yaml"], line].concat());
+        assert!(!bench.path("new.yaml").exists(), "{line:?}: the study of a refused ping is written");
+    }
 }
 
 /// Test: an unknown host is refused before anything is made; the text of the resolver depends on the machine.
@@ -165,7 +176,7 @@ fn files_are_validated_and_schemas_printed() {
     let text = printed(&["validate", "study.yaml", "--set", "payload=[64 B, 1 KiB]"]);
     assert!(text.starts_with("study.yaml: a study with 2 conditions and 2 trials, about "), "{text}");
     assert!(printed(&["validate", "ping-pong"]).starts_with("ping-pong: a study with 2 conditions and 6 trials"));
-    assert_eq!(printed(&["validate", "limits.yaml"]), "limits.yaml: a budget with 1 sets of limits\n");
+    assert_eq!(printed(&["validate", "limits.yaml"]), "limits.yaml: a budget with 1 set of limits\n");
     for (of, file) in [("study", "study"), ("budget", "budget"), ("report", "report"), ("compare", "compare")] {
         let schema: serde_json::Value = serde_json::from_str(&printed(&["schema", of])).unwrap();
         let committed = format!("{}/../../schema/{file}.json", env!("CARGO_MANIFEST_DIR"));
