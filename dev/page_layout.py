@@ -19,6 +19,7 @@ def layout(browser, width, check):
         name: s.closest('section').id, cut: s.scrollWidth - s.clientWidth, scrolls: ['auto', 'scroll'].includes(getComputedStyle(s).overflowX), reached: s.tabIndex === 0 }))""")
     for one in tables:
         check(one["cut"] <= 1 or (width < 1000 and one["scrolls"] and one["reached"]), f"the table of {one['name']} is cut off by {one['cut']} px")
+    cards(browser, width, check)
     stuck = browser.js("""(() => { scrollTo(0, document.documentElement.scrollHeight / 2);
         const nav = document.querySelector('nav').getBoundingClientRect();
         const lost = [...document.querySelectorAll('nav a')].filter((a) => !document.getElementById(a.hash.slice(1))).map((a) => a.hash);
@@ -28,6 +29,28 @@ def layout(browser, width, check):
         scrollTo(0, 0); return answer; })()""")
     check(abs(stuck["top"]) < 1 and stuck["groups"] > 2, f"the navigation stays at the top: {stuck}")
     check(not stuck["lost"] and not stuck["beyond"], f"links of the navigation lead somewhere, and their lists are seen: {stuck}")
+
+
+PHONE = 480
+
+
+def cards(browser, width, check):
+    """On a phone, each row of a wide table is a card with the names of its columns, and nothing of it is cut off."""
+    tables = browser.js("""[...document.querySelectorAll('table.cards')].filter((t) => t.clientWidth && t.tBodies[0].rows.length).map((t) => ({
+        name: t.closest('section')?.id ?? 'page', row: getComputedStyle(t.tBodies[0].rows[0]).display, cut: t.parentNode.scrollWidth - t.parentNode.clientWidth,
+        nameless: [...t.querySelectorAll('td:not(:empty)')].filter((c) => !('label' in c.dataset)).length,
+        outside: [...t.querySelectorAll('td')].filter((c) => c.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length }))""")
+    check(len(tables) > 0, "wide tables are there")
+    for one in tables:
+        check(one["row"] == ("block" if width <= PHONE else "table-row"), f"rows of {one['name']} at {width} px: {one['row']}")
+        check(one["nameless"] == 0, f"{one['nameless']} cells of {one['name']} have no name")
+        check(width > PHONE or (one["cut"] <= 1 and one["outside"] == 0), f"cards of {one['name']} are cut off: {one}")
+
+
+def fitted(browser, what, check):
+    """The figures of a page without choices are drawn for its width."""
+    found = browser.js("[...document.querySelectorAll('.picture')].map((p) => [p.clientWidth, p.scrollWidth, p.querySelector('svg').viewBox.baseVal.width])")
+    check(len(found) > 0 and all(abs(drawn - wide) <= 1 and scroll <= wide + 1 for wide, scroll, drawn in found), f"figures of {what} are fitted: {found}")
 
 
 def resized(browser, width, check):

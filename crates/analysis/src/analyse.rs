@@ -158,6 +158,8 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         drivers: manifest.drivers.clone(),
         tools: tools::of(manifest, &names),
         side_by_side,
+        since: None,
+        limits: Vec::new(),
     };
     why::explain(record, &mut report, &incidents);
     next_steps::add(&mut report.conditions, manifest, &facts);

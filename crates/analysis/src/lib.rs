@@ -45,6 +45,7 @@ mod recovered_gates;
 mod sample_faults;
 mod series;
 mod side_by_side;
+mod since;
 mod slot_columns;
 mod stages;
 mod tail_estimate;
@@ -56,7 +57,7 @@ mod worst;
 
 pub use analyse::analyse;
 pub use brief::{Brief, brief};
-pub use budget::judge_budget;
+pub use budget::{judge_budget, limit_lines};
 pub use clocks::has_one_clock;
 pub use compare::{
     CompareError, CompareOptions, NoFigure, TrialFigures, compare_levels, compare_records, figures_of_trial,
@@ -67,6 +68,7 @@ pub use next_steps::{allowed_cpus, shell_word};
 pub use recovered_gates::{RecoveredGate, RecoveredGates, recover_gates};
 pub use sample_faults::TRIALS_MISSING;
 pub use series::{BETWEEN_ENDS, answered};
+pub use since::since;
 pub use tools::tool_report;
 pub use waits::{BLOCKED_MOST_NS, Bound, Waited, blocked_limit_ns, waited};
 pub use why::{Elsewhere, Machine, Running, RunningCause, RunningCauses, TrialCauses, causes_of_trial};

@@ -9,6 +9,7 @@ use crate::condition::ConditionReport;
 use crate::nodes::NodeReport;
 use crate::overhead::AgainstReport;
 use crate::side_by_side::SideBySide;
+use crate::since::{LimitLine, SinceReport};
 use crate::status::{FormatVersion, ReportStatus};
 use crate::tools::ToolReport;
 use schemars::JsonSchema;
@@ -86,6 +87,13 @@ pub struct Report {
     /// definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub side_by_side: Vec<SideBySide>,
+    /// What changed since the last run of the study; absent if no record of an earlier run lies in the folder of this
+    /// record, or if their figures cannot be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<SinceReport>,
+    /// Limits of a budget that figures of the report show as lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitLine>,
 }
 
 /// A finding: a sentence about what was measured or what failed.

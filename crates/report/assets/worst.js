@@ -50,7 +50,9 @@ function drawWorst(box, condition) {
     const why = element("td", { class: "l wrap" }, ...words);
     return element("tr", { id: `worst-${condition.id}-${i + 1}` }, element("td", {}, String(i + 1)), ...(described ? [why] : []), ...cells);
   });
-  const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
+  const names = heads.map((cell) => cell.textContent);
+  for (const row of rows) [...row.children].forEach((cell, nth) => { cell.dataset.label = names[nth]; });
+  const table = element("table", { class: "cards" }, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
   box.replaceChildren(element("p", { class: "note" }, `The ${messages.length === 1 ? "worst message" : `${messages.length} worst messages`} of ${condition.name}. Stamps count from when the message was due (stop-and-wait: from its send call).${messages.some((m) => m.out_range_ns) ? " Stamps of the pong are of another clock, and are left out." : ""}`),
     element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "The worst messages" }, table));
 }

@@ -29,7 +29,7 @@ mod trial_line;
 pub use budget::{render_budget_junit, render_budget_markdown, render_budget_terminal};
 pub use comparison::{
     comparison_schema, render_comparison_html, render_comparison_json, render_comparison_markdown,
-    render_comparison_terminal,
+    render_comparison_terminal, verdict_with_ratio,
 };
 pub use csv::render_csv;
 pub use date::{of_name as date_of_name, utc as date};
@@ -45,7 +45,7 @@ pub use picture::{PngError, render_png};
 pub use short::render_short;
 pub use tailbound_analysis::{
     Brief, CompareError, CompareOptions, LeadAdvice, NoLead, RecoveredGate, RecoveredGates, brief, judge_budget,
-    lead_times, recover_gates,
+    lead_times, limit_lines, recover_gates,
 };
 pub use tailbound_document::*;
 pub use terminal::render_terminal;
@@ -65,6 +65,17 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
     let mut report = tailbound_analysis::analyse(record)?;
     report.findings = findings::findings(&report);
     Ok(report)
+}
+
+/// Computes the report of a record as [`analyse`] does, and what changed since the last run of its study, if a record of an
+/// earlier run lies in the same folder.
+///
+/// # Errors
+/// The record changes while it is being read.
+pub fn analyse_since_last(record: &Record) -> Result<Report, RecordError> {
+    let since = tailbound_analysis::since(record)
+        .map(|since| SinceReport { comparison: comparison::with_findings(since.comparison), ..since });
+    Ok(Report { since, ..analyse(record)? })
 }
 
 /// Compares two records. A pair consists of conditions with the same levels of all factors that at least one of the

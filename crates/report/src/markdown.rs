@@ -2,6 +2,7 @@
 
 use crate::escape::escape_markdown as escape;
 use crate::plain::plain;
+use crate::tables;
 use crate::tables::summary::{Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::warning_text;
@@ -35,6 +36,7 @@ pub fn render_markdown(report: &Report) -> String {
     if !crate::tables::flow::is_all(report) && !report.conditions.is_empty() {
         text.push_str(&round_trips(&table));
     }
+    text.push_str(&since(report));
     if let Some(of) = &report.against {
         let levels = against::of_rows(report, of);
         text.push_str(&flow(&levels, &against::title(of), &against::columns(of)));
@@ -132,6 +134,24 @@ fn next(report: &Report) -> String {
     if !commands.is_empty() {
         text.push_str(&format!("\n```sh\n{}\n```\n", commands.join("\n")));
     }
+    text
+}
+
+/// Formats what changed since the last run of the study as Markdown; empty if there is no earlier record.
+fn since(report: &Report) -> String {
+    let Some(since) = tables::since::of(report) else { return String::new() };
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut text = format!("\n## {}\n\n{}\n\n", tables::since::TITLE, escape(&tables::since::lead(since)));
+    text.push_str(&line(tables::since::HEADS.map(str::to_owned).to_vec()));
+    text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
+    for row in tables::since::rows(since) {
+        text.push_str(&line(row.map(|cell| escape(&cell)).to_vec()));
+    }
+    text.push_str("\nChanged between the runs:\n\n");
+    for change in tables::since::changes(since) {
+        text.push_str(&format!("- {}\n", escape(&change)));
+    }
+    text.push_str(&format!("\n```sh\n{}\n```\n", tables::since::command(since)));
     text
 }
 

@@ -87,7 +87,7 @@ fn tight(text: &str) -> String {
     text.replace(' ', "")
 }
 
-fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r ConditionReport>, CompareError> {
+pub(super) fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r ConditionReport>, CompareError> {
     for (factor, level) in &set.levels {
         let all: BTreeSet<&String> = report.conditions.iter().filter_map(|c| c.levels.get(factor)).collect();
         if all.is_empty() {

@@ -6,9 +6,12 @@
 
 mod absolute;
 mod judged;
+mod lines;
 mod misses;
 mod relative;
 mod trials;
+
+pub use lines::limit_lines;
 
 use crate::analyse::analyse_with;
 use crate::compare::CompareError;

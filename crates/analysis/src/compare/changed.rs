@@ -20,6 +20,9 @@ const OF_A_MOMENT: [&str; 9] = [
     "memory.swap_free_kib",
 ];
 
+/// End of the key of a setting of Cyclone DDS that is drawn anew in each run.
+const RANDOM_SEED: &str = "[@seed]";
+
 /// Whether a fact describes one moment: one of the list above, or an offset of a clock with its error.
 fn is_of_a_moment(key: &str) -> bool {
     OF_A_MOMENT.contains(&key) || key.starts_with("clock.") && key.ends_with("_ns")
@@ -79,13 +82,41 @@ fn told(record: &Record) -> BTreeMap<String, String> {
         for (policy, value) in &of_end.qos {
             all.insert(format!("{end} qos.{policy}"), value.clone());
         }
-        for (name, value) in [("transport", &of_end.transport)] {
-            if let Some(value) = value.as_ref().filter(|v| !matches!(v, Value::Null)) {
-                all.insert(format!("{end} {name}"), value.to_string());
-            }
+        if let Some(value) = &of_end.transport {
+            let mut leaves = BTreeMap::new();
+            flatten(&format!("{end} transport"), &of_every_run(value), &mut leaves);
+            leaves.retain(|key, _| !key.ends_with(RANDOM_SEED));
+            all.extend(leaves.into_iter().map(|(key, text)| (key, without_names_of_labs(&text))));
         }
     }
     all
+}
+
+/// What a driver says about its transport, without what is new in each run (identifiers of participants, lines of its log) and
+/// without the text of the configuration, which repeats its values.
+fn of_every_run(transport: &Value) -> Value {
+    const NEW_OR_REPEATED: [&str; 4] = ["participant", "participants", "notes", "xml"];
+    let Value::Object(members) = transport else { return transport.clone() };
+    let kept = members.iter().filter(|(key, _)| !NEW_OR_REPEATED.contains(&key.as_str()));
+    Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
+/// Replaces the part of an interface's name that is new in each run: `tb344f34a7-p0` becomes `tb*-p0`.
+fn without_names_of_labs(text: &str) -> String {
+    const DIGITS: usize = 8;
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("tb") {
+        let (before, name) = rest.split_at(at + 2);
+        kept.push_str(before);
+        let is_name = name.as_bytes().get(DIGITS) == Some(&b'-')
+            && name.bytes().take(DIGITS).all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if is_name {
+            kept.push('*');
+        }
+        rest = if is_name { &name[DIGITS..] } else { name };
+    }
+    kept + rest
 }
 
 /// Removes the number of interrupts since boot, which grows all the time, from each interrupt of a fact about a network
@@ -129,7 +160,27 @@ pub(crate) fn shared(record: &Record) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_of_a_moment, without_counts};
+    use super::{flatten, is_of_a_moment, of_every_run, without_counts, without_names_of_labs};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_is_new_in_each_run_is_no_change_of_the_transport() {
+        let told = |run: &str, name: &str, size: u32| {
+            let value = serde_json::json!({ "participant": run, "participants": [run], "xml": format!("<a>{name}</a>"),
+                "notes": [format!("started by {run}")],
+                "interfaces": format!("{name}-p0 (index 2), {name}-p1"), "fragment_size": size });
+            let mut leaves = BTreeMap::new();
+            flatten("ping transport", &of_every_run(&value), &mut leaves);
+            leaves.into_iter().map(|(key, text)| (key, without_names_of_labs(&text))).collect::<Vec<_>>()
+        };
+        let first = told("01107f9d", "tb344f34a7", 1_344);
+        assert_eq!(first, told("0110759b", "tb71c64eca", 1_344));
+        assert_eq!(first[1], ("ping transport.interfaces".into(), "tb*-p0 (index 2), tb*-p1".into()));
+        assert_ne!(first, told("01107f9d", "tb344f34a7", 1_300));
+        for same in ["tb", "", "tbd-1", "tb344f34a", "atb12345678x", "tb34\u{e4}4f34-"] {
+            assert_eq!(without_names_of_labs(same), same);
+        }
+    }
 
     #[test]
     fn offsets_of_clocks_are_no_changes_and_their_names_are() {

@@ -4,16 +4,21 @@
 use crate::comparison::words;
 use crate::picture::axis::Log;
 use crate::picture::canvas::{Canvas, Hold, Mark, Medium, WIDTH};
+use crate::picture::reading::cut;
 use tailbound_document::number::three_digits;
 use tailbound_document::{Compared, Comparison, Pair, VerdictWord};
 
-const ROW: f64 = 24.0;
+/// Height of a row: the name of the condition, and the interval below it.
+const ROW: f64 = 42.0;
 
 const TOP: f64 = 34.0;
 
-const LEFT: f64 = 410.0;
+const LEFT: f64 = 170.0;
 
 const RIGHT: f64 = WIDTH - 190.0;
+
+/// Largest number of characters of the name of a condition: a narrow page has no room for more.
+const NAME: usize = 46;
 
 /// Largest number of ratios in the figure of a comparison; the table also has the further ratios.
 pub(crate) const MOST: usize = 40;
@@ -31,7 +36,7 @@ pub(crate) fn ratios(comparison: &Comparison) -> Option<(String, usize)> {
     let far = rows.iter().flat_map(|(_, c, r)| ends(c, *r)).map(|e| e.ln().abs()).fold(0.05, f64::max).exp();
     rows.first()?;
     let bottom = TOP + ROW * rows.len() as f64;
-    let mut canvas = Canvas::new(Medium::Page, bottom + 8.0, "Ratios of B to A");
+    let mut canvas = Canvas::new(Medium::Page, bottom + 8.0, "Ratios of B to A").plot(LEFT, RIGHT);
     let x = Log { low: 1.0 / far, high: far, from: LEFT, to: RIGHT };
     // Ticks are at round ratios if they fit; otherwise at the ends of the axis.
     let round = x.ticks(9);
@@ -43,14 +48,13 @@ pub(crate) fn ratios(comparison: &Comparison) -> Option<(String, usize)> {
         canvas.text("tick", (x.at(at), TOP - 14.0), words, Hold::Middle);
     }
     for (i, (name, c, ratio)) in rows.iter().enumerate() {
-        let y = TOP + ROW * (i as f64 + 0.5);
-        let what = format!(", {} {}", c.metric.replace('_', " "), c.statistic);
-        let room = 57_usize.saturating_sub(what.chars().count());
-        let name: String = match name.chars().count() {
-            long if long > room => name.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
-            _ => name.clone(),
+        let y = TOP + ROW * (i as f64 + 0.75);
+        canvas.text("strong", (0.0, y - 18.0), &cut(name, NAME), Hold::Start);
+        let figure = match c.metric.as_str() {
+            "round_trip" => c.statistic.clone(),
+            metric => format!("{} {}", metric.replace('_', " "), c.statistic),
         };
-        canvas.text("", (LEFT - 10.0, y + 4.0), &(name + &what), Hold::End);
+        canvas.text("", (LEFT - 10.0, y + 4.0), &figure, Hold::End);
         let [low, high] = ends(c, *ratio);
         // A pair without a difference has no hue.
         let differs = matches!(c.verdict, VerdictWord::Faster | VerdictWord::Slower);

@@ -3,13 +3,14 @@
 use crate::comparison::words::trials_text;
 use crate::comparison::{figure, words};
 use crate::escape::{escape, prose};
+use crate::html::table::{Head, left, right, table};
 use tailbound_document::number::three_digits;
 use tailbound_document::{Change, Compared, Comparison, Pair, ReportStatus, Side};
 
 /// Formats a comparison as an HTML page: one file that works offline.
 pub fn render_comparison_html(comparison: &Comparison) -> String {
     let comparison = &crate::plain::plain(comparison);
-    crate::html::render_frame(&format!("{} against {}", comparison.b.name, comparison.a.name), &main(comparison))
+    crate::html::render_drawn_frame(&format!("{} against {}", comparison.b.name, comparison.a.name), &main(comparison))
 }
 
 /// Makes the HTML of a comparison, without the head and the style sheet of a page. Text that users wrote is escaped.
@@ -26,18 +27,20 @@ fn main(comparison: &Comparison) -> String {
             n => format!(" The picture shows the {} largest effects; {n} more are in the table.", figure::MOST),
         };
         html.push_str(&format!(
-            "<h2>Ratios</h2>\n<p class=\"lead\">B to A with 95 % intervals, the largest effect first. Blue: decided. Dashed: an \
-             interval that describes only these runs.{left}</p>\n<figure><div class=\"picture\">{picture}</div></figure>\n"
+            "<section><h2>Ratios</h2>\n<p class=\"lead\">B to A with 95 % intervals, the largest effect first. Blue: decided. Dashed: an \
+             interval that describes only these runs.{left}</p>\n<figure><div class=\"picture\">{picture}</div></figure>\n</section>\n"
         ));
     }
-    let rows: String =
+    let rows: Vec<String> =
         comparison.pairs.iter().flat_map(|p| p.statistics.iter().map(move |c| row(comparison, p, c))).collect();
+    let heads =
+        [left("condition"), left("metric"), left("statistic"), right("A", ""), right("B", ""), right("ratio", "")];
+    let heads: Vec<Head> = heads.into_iter().chain([right("95 %", ""), left("verdict")]).collect();
     html.push_str(&format!(
-        "<h2>All that was compared</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"l\">condition</th>\
-         <th class=\"l\">metric</th><th class=\"l\">statistic</th><th>A</th><th>B</th><th>ratio</th><th>95 %</th>\
-         <th class=\"l\">verdict</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n\
+        "<section><h2>All that was compared</h2>\n{}\
          <p class=\"note\">Ratios of geometric means over trials. The intervals are simultaneous: in 95 % of such \
-         tables, every interval contains the true ratio.</p>\n"
+         tables, every interval contains the true ratio.</p>\n</section>\n",
+        table(&heads, &rows)
     ));
     for left in &comparison.not_compared {
         html.push_str(&format!("<p>Not compared: {}: {}</p>\n", escape(&left.condition), prose(&left.why)));

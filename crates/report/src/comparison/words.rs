@@ -24,6 +24,12 @@ pub(crate) fn per_cent(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
 }
 
+/// Formats the verdict about one statistic with its ratio, for example `slower (ratio 1.92, 95 %: 1.91 to 1.93)`.
+pub fn verdict_with_ratio(c: &Compared) -> String {
+    let only = if c.within_runs { ", these runs only" } else { "" };
+    format!("{} ({}{only})", verdict(c, None), ratio(c))
+}
+
 /// Formats a ratio with its interval, for example `1.10 (1.05 to 1.15)`.
 fn ratio(c: &Compared) -> String {
     let of = |r: f64| three_digits(r);

@@ -1,7 +1,8 @@
 //! Makes each figure of the HTML page with its heading, its explanation, and space for its controls.
 
-use crate::escape::escape;
+use crate::escape::{escape, prose};
 use crate::html::choices;
+use crate::picture::limits;
 use crate::picture::variants::{picture, variants};
 use tailbound_document::{ConditionReport, Report, TailReport};
 
@@ -41,10 +42,12 @@ pub(crate) fn distribution(report: &Report) -> String {
     if !are_there(report) {
         return String::new();
     }
+    let limits = limits::sentence(report)
+        .map_or(String::new(), |text| format!("<p class=\"lead\" id=\"limits\">{}</p>\n", prose(&text)));
     let head = format!(
         "<section id=\"shown\" class=\"only-screen\"><h2>Figures</h2>\n<p class=\"lead\">These choices apply to \
             all figures below.\
-         </p>\n{}</section>\n",
+         </p>\n{}</section>\n{limits}",
         choices::for_all(report)
     );
     head + &some(report, &["latency", "tail", "ladder", "histogram", "time"])

@@ -32,13 +32,15 @@ mod nodes;
 mod path_proof;
 mod patterns;
 mod range;
+mod since;
 mod stages;
-mod table;
+pub(crate) mod table;
 mod terms;
 mod threads;
 mod tools;
 mod words;
 
+pub(crate) use frame::render_drawn_frame;
 pub use frame::render_frame;
 pub use lead::worst_condition;
 
@@ -53,6 +55,9 @@ const STYLE: [&str; 5] = [
     include_str!("../../assets/figures.css"),
     include_str!("../../assets/print.css"),
 ];
+
+/// Script of a page with figures that have no choices.
+const DRAWN_SCRIPT: [&str; 2] = [include_str!("../../assets/fit.js"), include_str!("../../assets/drawn.js")];
 
 const SCRIPT: [&str; 11] = [
     include_str!("../../assets/number.js"),
@@ -91,6 +96,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         words::findings(report),
         if crate::tables::flow::is_all(report) { String::new() } else { ran(conditions::table) },
         flow::section(report),
+        since::section(report),
         flow_axis::section(report),
         against::section(report),
         words::warnings(report),
@@ -203,7 +209,7 @@ fn footer(report: &Report) -> String {
 mod tests {
     #[test]
     fn scripts_and_styles_end_no_element_early() {
-        for part in super::SCRIPT.iter().chain(&super::STYLE) {
+        for part in super::SCRIPT.iter().chain(&super::DRAWN_SCRIPT).chain(&super::STYLE) {
             assert!(!part.contains("</"), "{part}");
         }
     }

@@ -20,6 +20,7 @@ const GROUPS: [Group; 5] = [
             ("warnings", "Warnings"),
             ("conditions", "All conditions"),
             ("flow", "Flow"),
+            ("since", "Since the last run"),
             ("flow-axis", "Flow against a factor"),
             ("against", "Against the baseline"),
             ("tools", "Other programs"),
@@ -99,6 +100,7 @@ fn is_there(report: &Report, id: &str) -> bool {
     match id {
         "lead" => crate::html::lead::worst_condition(report).is_some(),
         "next-step" => next_steps::are_there(report),
+        "since" => report.since.is_some(),
         "warnings" => !report.warnings.is_empty(),
         "latency" | "tail" | "ladder" | "histogram" | "time" | "legs" | "worst" => figures::are_there(report),
         "why" => crate::html::words::has_why(report),

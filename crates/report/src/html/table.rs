@@ -5,6 +5,9 @@ use crate::escape::escape;
 /// A table with more columns than this is set in smaller type.
 const MANY: usize = 10;
 
+/// On a phone, the rows of a table with more columns than this become cards: each cell is a line with the name of its column.
+const WIDE: usize = 3;
+
 /// Makes an HTML table in a scroll box of its own. Heads and cells are HTML; a head that begins with `<` is a complete
 /// element.
 pub(crate) fn table(heads: &[Head], rows: &[String]) -> String {
@@ -16,11 +19,31 @@ pub(crate) fn table(heads: &[Head], rows: &[String]) -> String {
             format!("<th scope=\"col\"{}>{}{unit}</th>", if h.left { " class=\"l\"" } else { "" }, escape(&h.name))
         })
         .collect();
-    let many = if heads.len() > MANY { " class=\"many\"" } else { "" };
+    let classes = [("many", heads.len() > MANY), ("cards", heads.len() > WIDE)];
+    let classes: Vec<&str> = classes.into_iter().filter(|(_, is_so)| *is_so).map(|(class, _)| class).collect();
+    let class = if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
+    let rows: String = match heads.len() > WIDE {
+        true => rows.iter().map(|row| labelled(row, heads)).collect(),
+        false => rows.concat(),
+    };
     format!(
-        "<div class=\"scroll\"><table{many}><thead><tr>{head}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
-        rows.concat()
+        "<div class=\"scroll\"><table{class}><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
+}
+
+/// Gives each cell of a row the name of its column, for cards. A cell over several columns has the name of the first of them.
+fn labelled(row: &str, heads: &[Head]) -> String {
+    let mut parts = row.split("<td");
+    let mut labelled = parts.next().unwrap_or_default().to_owned();
+    let mut column = 0;
+    for part in parts {
+        let head = heads.get(column).map_or(String::new(), |h| format!("{} {}", h.name, h.unit).trim_end().to_owned());
+        let tag = part.split('>').next().unwrap_or_default();
+        let span = tag.split_once("colspan=\"").and_then(|(_, rest)| rest.split('"').next()?.parse().ok());
+        column += span.unwrap_or(1);
+        labelled.push_str(&format!("<td data-label=\"{}\"{part}", escape(&head)));
+    }
+    labelled
 }
 
 /// HTML of the head of one table column.
@@ -57,4 +80,21 @@ pub(crate) fn of_cells<const N: usize>(heads: [&str; N], rows: impl Iterator<Ite
     let cell = |(nth, text): (usize, &String)| if nth == 0 { words(text) } else { number(text) };
     let row = |cells: [String; N]| format!("<tr>{}</tr>\n", cells.iter().enumerate().map(cell).collect::<String>());
     table(&heads, &rows.map(row).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_a_wide_table_have_the_names_of_their_columns() {
+        let heads = [left("driver"), right("p50", "us"), right("a < b", ""), left("trials"), left("last")];
+        let row = "<tr id=\"c\"><td class=\"l\">udp</td><td>1</td><td colspan=\"2\">none</td><td>x</td></tr>\n";
+        let wide = table(&heads, &[row.to_owned()]);
+        let expected = "<tr id=\"c\"><td data-label=\"driver\" class=\"l\">udp</td><td data-label=\"p50 us\">1</td>\
+                        <td data-label=\"a &lt; b\" colspan=\"2\">none</td><td data-label=\"last\">x</td></tr>";
+        assert!(wide.contains(expected) && wide.contains("<table class=\"cards\">"), "{wide}");
+        let narrow = table(&heads[..3], &[row.to_owned()]);
+        assert!(!narrow.contains("data-label") && !narrow.contains("cards"), "{narrow}");
+    }
 }

@@ -5,7 +5,7 @@ use crate::picture::axis::Log;
 use crate::picture::canvas::{Canvas, Hold, Mark};
 use crate::picture::reading::beyond;
 use crate::picture::series::Chart;
-use crate::picture::{Plot, across};
+use crate::picture::{Plot, across, limits};
 use tailbound_document::number::{count, time};
 use tailbound_document::{ConditionReport, MetricReport};
 
@@ -32,6 +32,7 @@ pub(crate) fn draw(chart: &Chart<'_>) -> (Vec<Canvas>, String) {
         let label = format!("Histogram of {}, {}", chart.words(), condition.name);
         let mut canvas = chart.canvas(ROW, label).of(condition.id).plot(PLOT.left, PLOT.right);
         canvas.upright("grid", x.ticks(PLOT.ticks()).into_iter().map(|t| x.at(t)), (PLOT.top, PLOT.bottom));
+        limits::upright_in_row(&mut canvas, chart, condition, x, PLOT.bottom);
         canvas.open_condition(chart.overlay_hue(condition, &ids), condition);
         row(&mut canvas, chart, (condition, figures), x, y);
         canvas.close();

@@ -5,7 +5,7 @@ use crate::picture::axis::Log;
 use crate::picture::canvas::{Canvas, Hold, n};
 use crate::picture::reading::{cut, of_max, of_quantile};
 use crate::picture::series::Chart;
-use crate::picture::{Plot, strength};
+use crate::picture::{Plot, limits, strength};
 use tailbound_document::number::{count, label, time};
 use tailbound_document::{ConditionReport, MetricReport, QuantileReport};
 
@@ -36,6 +36,7 @@ pub(crate) fn draw(chart: &Chart<'_>) -> Vec<Canvas> {
             let some = ticks.iter().filter(|t| strength(**t) == class);
             canvas.upright(class, some.map(|t| x.at(*t)), (0.0, ROW));
         }
+        limits::upright_in_row(&mut canvas, chart, condition, x, ROW);
         canvas.text("row", (left - 8.0, ROW / 2.0 + 9.0), &cut(&name, 32), Hold::End);
         canvas.open_condition(chart.hue(condition), condition);
         rung(&mut canvas, chart, figures, x, &plot);

@@ -5,7 +5,7 @@ use crate::picture::canvas::{Canvas, Hold};
 use crate::picture::names::Name;
 use crate::picture::reading::{cut, of_max, of_quantile};
 use crate::picture::series::{Chart, Group, Series, x_value};
-use crate::picture::{Plot, across};
+use crate::picture::{Plot, across, limits};
 use tailbound_document::number::{THIN, count, label, time};
 use tailbound_document::{ConditionReport, QuantileReport};
 
@@ -36,6 +36,8 @@ fn panel(chart: &Chart<'_>, group: &Group<'_>, (low, high): (f64, f64)) -> Canva
     }
     let x = places(chart, group, &plot);
     axis(&mut canvas, chart, &x, &plot);
+    let shown: Vec<&ConditionReport> = group.series.iter().flat_map(|s| s.conditions.iter().copied()).collect();
+    limits::level(&mut canvas, chart, &shown, y, &plot);
     let known: Vec<Known<'_>> = group.series.iter().map(|s| Known::of(chart, s, &x)).collect();
     known.iter().for_each(|k| k.bands(&mut canvas, y));
     known.iter().for_each(|k| k.lines(&mut canvas, y));

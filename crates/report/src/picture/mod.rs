@@ -17,6 +17,7 @@ mod ladder;
 mod latency;
 mod legs;
 pub(crate) mod levels;
+pub(crate) mod limits;
 mod look;
 mod names;
 pub(crate) mod network_user;
@@ -24,7 +25,7 @@ pub(crate) mod overhead;
 pub(crate) mod phase;
 #[cfg(feature = "png")]
 mod png;
-mod reading;
+pub(crate) mod reading;
 pub(crate) mod sender_loop;
 pub(crate) mod series;
 mod steps;

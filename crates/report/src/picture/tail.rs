@@ -6,7 +6,7 @@ use crate::picture::canvas::{Canvas, Hold, Mark, Medium, d};
 use crate::picture::names::Name;
 use crate::picture::reading::{beyond, of_quantile, share};
 use crate::picture::series::Chart;
-use crate::picture::{Plot, across, strength};
+use crate::picture::{Plot, across, limits, strength};
 use tailbound_document::number::{THIN, count, time};
 use tailbound_document::{ConditionReport, MetricReport, QuantileReport};
 
@@ -33,12 +33,8 @@ pub(crate) fn draw(chart: &Chart<'_>) -> (Vec<Canvas>, String) {
         canvas.line(strength(tick), (x.at(tick), plot.top), (x.at(tick), plot.bottom));
         canvas.text("tick", (x.at(tick), plot.bottom + 18.0), &time(tick), Hold::Middle);
     }
-    let limit = some.iter().find_map(|(c, _)| Some(c.above.as_ref()?.limit_ns as f64));
-    if let Some(limit) = limit.filter(|ns| (low..=high).contains(ns)) {
-        canvas.line("limit", (x.at(limit), plot.top), (x.at(limit), plot.bottom));
-        let words = format!("limit {}", time(limit));
-        canvas.text("quantile halo", (x.at(limit) + 5.0, plot.bottom - 7.0), &words, Hold::Start);
-    }
+    let conditions: Vec<&ConditionReport> = some.iter().map(|(c, _)| *c).collect();
+    limits::upright(&mut canvas, chart, &conditions, x, &plot);
     across(&mut canvas, &plot, chart.words());
     let ids: Vec<usize> = match chart.medium {
         Medium::Page => chart.overlay(),

@@ -7,7 +7,7 @@ use crate::picture::axis::{Log, linear_ticks, nice};
 use crate::picture::canvas::{Canvas, Hold, Mark, WIDTH, n};
 use crate::picture::series::Chart;
 use crate::picture::steps::{Column, Steps, Units, outlines};
-use crate::picture::{Plot, across};
+use crate::picture::{Plot, across, limits};
 use tailbound_document::number::{THIN, Unit, count, time};
 use tailbound_document::{ColumnValues, ConditionReport, IncidentReport, Message, OverTime, Report, TrialReport};
 use tailbound_model::Metric;
@@ -149,7 +149,7 @@ impl View<'_> {
         for tick in ticks {
             canvas.text("tick", (PLOT.left - 8.0, self.y.at(tick) + 4.0), &time(tick), Hold::End);
         }
-        self.limit(&mut canvas);
+        limits::level(&mut canvas, self.chart, &[self.condition], self.y, &PLOT);
         let hue = self.chart.hue(self.condition);
         let size = (PLOT.right - PLOT.left, height - 8.0);
         canvas.window("moves", (PLOT.left, 8.0), size, |canvas| {
@@ -206,15 +206,6 @@ impl View<'_> {
         for (from_ns, to_ns) in bad_times(self.chart.report, self.trial.id) {
             shade("invalid-window", (from_ns - self.t0()) as f64, (to_ns - self.t0()) as f64);
         }
-    }
-
-    /// Draws the latency limit of the study, if it lies on the axis.
-    fn limit(&self, canvas: &mut Canvas) {
-        let limit = self.condition.above.as_ref().map(|above| above.limit_ns as f64);
-        let Some(limit) = limit.filter(|ns| (self.y.low..=self.y.high).contains(ns)) else { return };
-        let y = self.y.at(limit);
-        canvas.line("limit", (PLOT.left, y), (PLOT.right, y));
-        canvas.text("quantile halo", (PLOT.right - 6.0, y - 5.0), &format!("limit {}", time(limit)), Hold::End);
     }
 
     /// Draws a bar from the lowest to the highest message of each column, and the median of the column as a darker

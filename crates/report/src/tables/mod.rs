@@ -21,6 +21,7 @@ pub(crate) mod patterns;
 pub(crate) mod range;
 pub(crate) mod remaining;
 pub(crate) mod side_by_side;
+pub(crate) mod since;
 pub(crate) mod sparkline;
 pub(crate) mod spread;
 pub(crate) mod stages;

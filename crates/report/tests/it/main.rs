@@ -17,6 +17,7 @@ mod remaining;
 mod render;
 mod schema;
 mod side_by_side;
+mod since;
 mod stalls;
 mod starved;
 mod support;

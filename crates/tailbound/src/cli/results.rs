@@ -76,6 +76,9 @@ pub struct Report {
     /// Range of every trial for which figures are computed separately, in place of the study's range: `60s..360s`
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub range: Option<RangeSpec>,
+    /// Budget file whose limits for latencies the figures show as lines; `tailbound budget` checks the limits
+    #[arg(long, value_name = "BUDGET", conflicts_with = "short")]
+    pub budget: Option<PathBuf>,
     /// File to write the report to, in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -20,7 +20,12 @@ pub fn report(args: &Report) -> CommandResult {
     }
     let mut record = open(&args.record)?;
     record.manifest.plan.report.range = args.range.or(record.manifest.plan.report.range);
-    let report = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let mut report = analysed(&record, args)?;
+    if let Some(file) = &args.budget {
+        let budget = super::budget::load(file)?;
+        let lines = tailbound_report::limit_lines(&report, &budget);
+        report.limits = lines.map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    }
     if args.open {
         let page = record.dir().join("report.html");
         write(&page, tailbound_report::render_html(&report))?;
@@ -51,6 +56,16 @@ pub fn report(args: &Report) -> CommandResult {
         }
     }
     Ok(code(report.status))
+}
+
+/// The report of a record. Only forms that show what changed since the last run look for its record.
+fn analysed(record: &Record, args: &Report) -> Result<tailbound_report::Report, Failure> {
+    let is_shown = args.open || matches!(args.format, Format::Html | Format::Md | Format::Json);
+    let report = match is_shown {
+        true => tailbound_report::analyse_since_last(record),
+        false => tailbound_report::analyse(record),
+    };
+    report.map_err(|e| Failure::of(ExitCode::BadInput, e))
 }
 
 /// Opens a record that the user named.

@@ -198,7 +198,7 @@ pub fn execute(plan: Plan, dir: &mut RecordDir, options: RunOptions, shown: Show
 /// Writes the HTML page of a record, prints its results, and returns the exit code of the run.
 fn show(record: &Path, named: &Path, shown: Shown) -> CommandResult {
     let record = Record::open(record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
-    let analysed = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    let analysed = tailbound_report::analyse_since_last(&record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
     report::write(&record.dir().join("report.html"), tailbound_report::render_html(&analysed))?;
     match shown {
         Shown::Nothing => {}

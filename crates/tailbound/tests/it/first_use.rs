@@ -264,6 +264,30 @@ fn records_get_names_and_latest_is_the_newest() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// Test: the page shows limits of a budget as lines; a budget that cannot be used is refused before anything is written.
+#[test]
+fn a_report_shows_the_limits_of_a_budget() {
+    let bench = Bench::new();
+    succeeded(&bench.run(STUDY, &[]));
+    let budgets = [
+        ("limits.yaml", "budget: loop\nlimits:\n  - round_trip: { p50: 100 us }\n"),
+        ("level.yaml", "limits:\n  - where: { payload: 1 MiB }\n    round_trip: { p50: 100 us }\n"),
+    ];
+    budgets.iter().for_each(|(name, text)| fs::write(bench.path(name), text).unwrap());
+    let with = |budget: &str| {
+        ["report", "record", "--format", "html", "--out", "page.html", "--budget", budget].map(str::to_owned)
+    };
+    for (name, budget) in [("report_budget_no_file", "nosuch.yaml"), ("report_budget_level", "level.yaml")] {
+        let line = with(budget);
+        let line: Vec<&str> = line.iter().map(String::as_str).collect();
+        insta::assert_snapshot!(name, refused(&bench, &line));
+        assert!(!bench.path("page.html").exists());
+    }
+    succeeded(&bench.tailbound().args(with("limits.yaml")).output().unwrap());
+    let page = fs::read_to_string(bench.path("page.html")).unwrap().replace('\u{202f}', " ");
+    assert!(page.contains("limits of the budget loop, as far as they lie on an axis: round trip p50 at most 100 us."));
+}
+
 /// Test: the page is written again, and its path is printed where no display is.
 #[test]
 fn without_a_display_the_path_of_the_page_is_printed() {
