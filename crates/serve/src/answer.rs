@@ -3,12 +3,13 @@
 use crate::options::Options;
 use crate::records::{self, Found};
 use crate::short::{Short, Shorts};
+use crate::verdicts::Verdicts;
 use crate::{list, target};
 use hyper::StatusCode;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use tailbound_model::Problem;
 use tailbound_record::Record;
 use tailbound_report::{Perfetto, Report, escape_html, render_frame};
@@ -24,6 +25,9 @@ const FILES: [(&str, &str); 4] =
 
 /// Largest number of reports that are kept in memory, because computing a report of millions of messages takes seconds.
 const KEPT: usize = 8;
+
+/// Time for which one request for the list may compute results and verdicts. Further records get theirs with the next request.
+const AT_ONCE: Duration = Duration::from_secs(4);
 
 /// Answer to an HTTP request: status, content type and content.
 pub(crate) struct Answer {
@@ -52,11 +56,12 @@ pub(crate) struct Pages {
     options: Options,
     made: Mutex<HashMap<PathBuf, (SystemTime, Arc<Report>)>>,
     shorts: Shorts,
+    verdicts: Verdicts,
 }
 
 impl Pages {
     pub fn new(options: Options) -> Pages {
-        Pages { options, made: Mutex::default(), shorts: Shorts::default() }
+        Pages { options, made: Mutex::default(), shorts: Shorts::default(), verdicts: Verdicts::default() }
     }
 
     pub fn names(&self) -> &[String] {
@@ -74,8 +79,11 @@ impl Pages {
             "/" => {
                 let folder = self.options.folder.display().to_string();
                 let dirs: Vec<_> = found.iter().filter(|f| f.manifest.is_ok()).map(|f| f.dir.as_path()).collect();
-                let shorts = self.shorts.of(&dirs, short);
-                Answer::page(list::page(&folder, &found, &shorts, value("q"), self.options.compare.is_some()))
+                let end = Instant::now() + AT_ONCE;
+                let shorts = self.shorts.of(&dirs, end, short);
+                let verdicts = self.verdicts.of(&list::follow(&found, &shorts), end);
+                let results = (&shorts, &verdicts);
+                Answer::page(list::page(&folder, &found, results, value("q"), self.options.compare.is_some()))
             }
             "/compare" => self.compare(&found, value("a"), value("b")),
             path => self.record(&found, path),
@@ -117,7 +125,10 @@ impl Pages {
         if let Some((_, report)) = lock().get(&found.dir).filter(|(of, _)| *of == changed) {
             return Ok(report.clone());
         }
-        let made = Record::open(&found.dir).and_then(|record| tailbound_report::analyse(&record));
+        // What lies beside the served folder must not be shown.
+        let has_others = found.dir != self.options.folder;
+        let analyse = if has_others { tailbound_report::analyse_since_last } else { tailbound_report::analyse };
+        let made = Record::open(&found.dir).and_then(|record| analyse(&record));
         let report = Arc::new(made?);
         let mut made = lock();
         if made.len() >= KEPT {

@@ -15,6 +15,7 @@ mod records;
 mod server;
 mod short;
 mod target;
+mod verdicts;
 
 pub use options::{Compare, Options};
 pub use records::has_records;

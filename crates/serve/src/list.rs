@@ -4,6 +4,7 @@ use crate::picture::{distribution, trend};
 use crate::records::Found;
 use crate::short::{Short, time};
 use crate::target::encode;
+use crate::verdicts::Follows;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tailbound_report::{date, escape_html as escape, render_frame};
@@ -11,9 +12,18 @@ use tailbound_report::{date, escape_html as escape, render_frame};
 /// Results of the records that have been computed, by directory; a record without round trips has none.
 type Shorts = BTreeMap<PathBuf, Option<Short>>;
 
+/// Verdicts about p99 and the run before, by the directory of the later record.
+type Verdicts = BTreeMap<PathBuf, String>;
+
 /// Makes the page with the list of the records that match `query`. If `comparable` is true, a reader can choose two
 /// records for a comparison.
-pub(crate) fn page(folder: &str, found: &[Found], shorts: &Shorts, query: &str, comparable: bool) -> String {
+pub(crate) fn page(
+    folder: &str,
+    found: &[Found],
+    (shorts, verdicts): (&Shorts, &Verdicts),
+    query: &str,
+    comparable: bool,
+) -> String {
     if found.is_empty() {
         return render_frame("Records", &empty(folder));
     }
@@ -33,8 +43,9 @@ pub(crate) fn page(folder: &str, found: &[Found], shorts: &Shorts, query: &str, 
         0 => String::new(),
         n => format!(" The results of {n} have not been computed yet: load this page again."),
     };
-    let note = "p50, p99, the distribution and the trend of p99 are figures of the worst condition of each record.";
-    let table = table(found, &shown, shorts, comparable);
+    let note = "p50, p99, the distribution and the trend of p99 are figures of the worst condition of each record. The verdict \
+                about p99 and the run before is the verdict of a comparison of both records.";
+    let table = table(found, &shown, (shorts, verdicts), comparable);
     render_frame(
         "Records",
         &format!("{filter}<p class=\"lead\">{number}, the latest first. {note}{missing}</p>\n{table}"),
@@ -50,7 +61,7 @@ fn empty(folder: &str) -> String {
     )
 }
 
-fn table(found: &[Found], shown: &[&Found], shorts: &Shorts, comparable: bool) -> String {
+fn table(found: &[Found], shown: &[&Found], (shorts, verdicts): (&Shorts, &Verdicts), comparable: bool) -> String {
     let choose = if comparable { "<th class=\"l\">A</th><th class=\"l\">B</th>" } else { "" };
     let histories = histories(found, shorts);
     let ends = ends(shorts);
@@ -60,7 +71,7 @@ fn table(found: &[Found], shown: &[&Found], shorts: &Shorts, comparable: bool) -
             let result =
                 shorts.get(&f.dir).map_or("<td colspan=\"6\" class=\"l quiet\">not yet computed</td>".into(), |s| {
                     s.as_ref().map_or("<td colspan=\"6\" class=\"l quiet\">no round trips</td>".into(), |short| {
-                        result(short, ends, &histories, f)
+                        result(short, ends, (&histories, verdicts), f)
                     })
                 });
             row(f, &result, comparable)
@@ -69,7 +80,7 @@ fn table(found: &[Found], shown: &[&Found], shorts: &Shorts, comparable: bool) -
     let table = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Records\"><table><thead><tr>{choose}<th class=\"l\">record</th>\
          <th class=\"l\">status</th><th>p50</th><th>p99</th><th class=\"l\">lost</th><th class=\"l\">distribution</th>\
-         <th class=\"l\">p99 of this study</th><th class=\"l\">p99 against the one before</th>\
+         <th class=\"l\">p99 of this study</th><th class=\"l\">p99 and the run before</th>\
          <th class=\"l\">question</th><th class=\"l\">drivers</th><th>conditions</th><th>trials</th><th class=\"l\">began\
          </th><th class=\"l\">as</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     );
@@ -103,33 +114,45 @@ fn histories<'a>(found: &'a [Found], shorts: &'a Shorts) -> Histories<'a> {
     all
 }
 
+/// Each record of a study with the record of the run before, the latest first.
+pub(crate) fn follow<'a>(found: &'a [Found], shorts: &'a Shorts) -> Vec<Follows<'a>> {
+    let histories = histories(found, shorts);
+    let of =
+        |condition: &'a str, two: &[(&'a Found, _)]| Follows { before: &two[0].0.dir, now: &two[1].0.dir, condition };
+    let pairs = histories.into_iter().flat_map(|((_, condition), history)| {
+        history
+            .windows(2)
+            .map(|two| (two[1].0.manifest.as_ref().map_or(0, |m| m.began_unix_ns), of(condition, two)))
+            .collect::<Vec<_>>()
+    });
+    let mut pairs: Vec<(i64, Follows<'a>)> = pairs.collect();
+    pairs.sort_by_key(|(began, _)| std::cmp::Reverse(*began));
+    pairs.into_iter().map(|(_, pair)| pair).collect()
+}
+
 /// Cells with the result of a record.
-fn result(short: &Short, (low, high): (i64, i64), histories: &Histories<'_>, found: &Found) -> String {
+fn result(
+    short: &Short,
+    (low, high): (i64, i64),
+    (histories, verdicts): (&Histories<'_>, &Verdicts),
+    found: &Found,
+) -> String {
     let cell = |ns: Option<i64>| ns.map_or("<td></td>".into(), |ns| format!("<td>{}</td>", time(ns)));
     let study = found.manifest.as_ref().map_or("", |m| &m.plan.study);
     let history = histories.get(&(study, &short.condition)).map_or(&[][..], Vec::as_slice);
     let at = history.iter().position(|(f, _)| f.name == found.name);
     let p99s: Vec<i64> = history.iter().map(|(_, p99)| p99.0).collect();
-    let before = at.filter(|at| *at > 0).map_or(String::new(), |at| against(history[at - 1].1, history[at].1));
+    // The first record of a study has no verdict; one that is not computed yet is there with the next request.
+    let not_yet = || if at.is_some_and(|at| at > 0) { "not yet computed" } else { "" }.to_owned();
+    let verdict = verdicts.get(&found.dir).map_or_else(not_yet, |words| escape(words));
     format!(
-        "{}{}<td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{before}</td>",
+        "{}{}<td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{verdict}</td>",
         cell(short.p50_ns),
         cell(short.p99_ns.map(|p99| p99.0)),
         short.lost_words(),
         distribution(short, low, high),
         at.map_or(String::new(), |at| trend(&p99s, at)),
     )
-}
-
-/// Whether a p99 differs from the one of the record before: only if their 95 % intervals do not overlap.
-fn against(before: (i64, i64, Option<i64>), now: (i64, i64, Option<i64>)) -> String {
-    let apart = |low: (i64, i64, Option<i64>), high: (i64, i64, Option<i64>)| low.2.is_some_and(|end| end < high.1);
-    let ratio = now.0 as f64 / before.0.max(1) as f64;
-    match (apart(before, now), apart(now, before)) {
-        (true, _) => format!("longer: {ratio:.2} times"),
-        (_, true) => format!("shorter: {ratio:.2} times"),
-        _ => "intervals overlap".into(),
-    }
 }
 
 fn row(found: &Found, result: &str, comparable: bool) -> String {

@@ -3,12 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 use tailbound_report::number::{Unit, count};
 use tailbound_report::{ConditionReport, MetricReport, QuantileReport, Report, worst_condition};
-
-/// Time for which one request for the list may compute results. Further records get their results with the next request.
-const AT_ONCE: Duration = Duration::from_secs(4);
 
 /// Result of the worst condition of a record.
 #[derive(Debug, Clone)]
@@ -64,10 +61,14 @@ pub(crate) fn time(ns: i64) -> String {
 pub(crate) struct Shorts(Mutex<HashMap<PathBuf, (SystemTime, Option<Short>)>>);
 
 impl Shorts {
-    /// Results of records that are known, or that `compute` makes within the time for one request. A record whose result
+    /// Results of records that are known, or that `compute` makes before `end`. A record whose result
     /// has not been computed yet is missing from the map.
-    pub fn of(&self, dirs: &[&Path], compute: impl Fn(&Path) -> Option<Short>) -> BTreeMap<PathBuf, Option<Short>> {
-        let end = Instant::now() + AT_ONCE;
+    pub fn of(
+        &self,
+        dirs: &[&Path],
+        end: Instant,
+        compute: impl Fn(&Path) -> Option<Short>,
+    ) -> BTreeMap<PathBuf, Option<Short>> {
         let mut all = BTreeMap::new();
         for dir in dirs {
             let Ok(changed) = std::fs::metadata(dir.join("manifest.json")).and_then(|m| m.modified()) else { continue };

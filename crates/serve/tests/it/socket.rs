@@ -143,7 +143,10 @@ fn the_list_shows_results() {
         assert!(row("first").contains(&part), "{part}: {}", row("first"));
     }
     assert!(row("later").contains("p99 of 2 records of this study"), "{}", row("later"));
-    assert!(row("later").contains("intervals overlap") && !row("first").contains("intervals overlap"));
+    // One trial a side: `compare` gives no verdict, and an interval that describes these runs only.
+    let cell = "<td class=\"l\">not enough data (ratio 1, 95 %: ";
+    assert!(row("later").contains(cell) && row("later").contains(", these runs only)</td>"), "{}", row("later"));
+    assert!(!row("first").contains("data (ratio"), "{}", row("first"));
 }
 
 /// Tests that the page of a folder without records says so, and how to make a record.
@@ -253,4 +256,30 @@ fn two_records_can_be_chosen_where_they_can_be_compared() {
     let (head, body) = get(at, "/compare?a=first&b=first");
     assert!(status(&head) == 422 && body.contains("the same as itself"), "{body}");
     assert_eq!(status(&get(at, "/compare?a=first&b=..%2Fsecret").0), 404);
+}
+
+/// Tests that the list has the verdict of a comparison about p99 and the run before, and not one of its own.
+#[test]
+fn the_list_has_the_verdicts_of_comparisons() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join("served").join(name);
+    std::fs::create_dir_all(at("")).unwrap();
+    let five = |name: &str, began: i64, usual_ns: i64| {
+        let trial = |nth: i64| {
+            let row = |seq: u64| slot(seq, 1_000_000, 900, [8_000, 4_000, usual_ns + 100 * nth + seq as i64 % 50]);
+            let (slots, echoes) = (0..500).map(row).unzip();
+            GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None }
+        };
+        let trials = (0..5).map(trial).collect();
+        let given = Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(1_000_000)), trials };
+        crate::support::write(&at(name), &[given], |m| m.began_unix_ns = began * 1_000_000_000)
+    };
+    let (first, second) = (five("first", 1_000, 20_000), five("second", 2_000, 60_000));
+    let options = tailbound_report::CompareOptions { metrics: vec![Metric::RoundTrip], margin: None };
+    let compared = tailbound_report::compare_records(&first, &second, &options).unwrap();
+    let p99 = compared.pairs[0].statistics.iter().find(|c| c.statistic == "p99").unwrap();
+    let words = tailbound_report::verdict_with_ratio(p99);
+    assert!(words.starts_with("slower (ratio 2.") && !words.contains("these runs only"), "{words}");
+    let (_, page) = get(serve(folder.path(), None), "/");
+    assert_eq!(page.matches(&format!("<td class=\"l\">{words}</td>")).count(), 1, "{words}: {page}");
 }
