@@ -1,6 +1,6 @@
 //! Flags of `tailbound tune`: tries changes that answer a cause, and keeps what is proved to help.
 
-use super::values;
+use super::{End, values};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use tailbound_model::Nanos;
@@ -66,6 +66,29 @@ pub enum TuneRule {
     Symmetry,
 }
 
+/// Forms in which `tune export` prints kept changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TuneFormat {
+    /// Lines for a file in /etc/sysctl.d
+    Sysctl,
+    /// Drop-in for a unit of systemd
+    Systemd,
+    /// Profile of TuneD
+    Tuned,
+    /// Words for the kernel command line, as text
+    Cmdline,
+    /// Configuration of Cyclone DDS 11
+    Cyclonedds,
+    /// Profile of Fast DDS 2.9
+    Fastdds,
+    /// QoS profile of RTI Connext (never run)
+    Connext,
+    /// Lines for a pod of Kubernetes
+    Kubernetes,
+    /// Elements for a domain of libvirt
+    Libvirt,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum TuneSub {
     /// Go on with a run of `tune` that was interrupted
@@ -86,6 +109,17 @@ pub enum TuneSub {
         /// Do not ask before the first trial
         #[arg(long, short)]
         yes: bool,
+    },
+    /// Print the kept changes of a receipt in the form of another program; changes nothing
+    Export {
+        /// File receipt.json of `tailbound tune`
+        receipt: PathBuf,
+        /// Form of the output
+        #[arg(long, value_enum)]
+        format: TuneFormat,
+        /// End whose program the output is for; needed only if kept changes concern both ends
+        #[arg(long, value_enum)]
+        end: Option<End>,
     },
     /// Measure the pairs of a plan; `tune` starts this command
     #[command(hide = true)]

@@ -3,6 +3,7 @@
 
 use crate::support::processes::seen_from_outside;
 use crate::support::{Bench, exit_and_stderr, fastdds, may_be_real_time, succeeded};
+use crate::tune_export;
 use std::fs;
 
 const ASKED: &str = "scheduling: { main: { policy: rr, priority: 41 }, middleware: { policy: fifo, priority: 12 }, \
@@ -51,6 +52,45 @@ fn cyclone_obeys_what_is_exported_for_it() {
     let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
     assert_eq!(told["config"]["General/MaxMessageSize"], "4000 B", "{told}");
     assert_eq!(told["config"]["Internal/Watermarks/WhcHigh"], "159840 B", "{told}");
+}
+
+/// Test: the threads of Cyclone DDS get the scheduling that a receipt of `tune` has, by the file that `tune export` prints.
+#[test]
+fn cyclone_obeys_what_tune_exports() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let kept = [
+        "ends.pong.scheduling={ middleware: { policy: fifo, priority: 12 }, receive: { policy: fifo, priority: 42, cpus: \"1\" } }",
+        "driver.cyclonedds.max_message_size=4000",
+    ];
+    tune_export::receipt(&bench, "receipt.json", &kept);
+    let xml = tune_export::exported(&bench, &["receipt.json", "--format", "cyclonedds"]);
+    let seen = seen_from_outside(&bench, &with_config(&bench, "cyclonedds", "process", &xml));
+    let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+    assert_eq!(of("recv"), "SCHED_FIFO 42 1", "{seen:?}");
+    assert!(of("gc").starts_with("SCHED_FIFO 12"), "{seen:?}");
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
+    assert_eq!(told["config"]["General/MaxMessageSize"], "4000 B", "{told}");
+}
+
+/// Test: Fast DDS loads the profile that `tune export` prints.
+#[test]
+fn fast_dds_takes_what_tune_exports() {
+    if fastdds::built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let kept =
+        ["driver={ fastdds: { max_message_size: 4000 } }", "ends.pong.scheduling={ policy: fifo, priority: 42 }"];
+    tune_export::receipt(&bench, "receipt.json", &kept);
+    let xml = tune_export::exported(&bench, &["receipt.json", "--format", "fastdds"]);
+    succeeded(&bench.run(&with_config(&bench, "fastdds", "process", &xml), &[]));
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
+    assert_eq!(told["transports"][0]["max_message_size"], 4000, "{told}");
 }
 
 #[test]

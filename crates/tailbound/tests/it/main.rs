@@ -23,6 +23,7 @@ mod receive_modes;
 mod repeat_for;
 mod support;
 mod tools;
+mod tune_export;
 mod until;
 
 #[cfg(feature = "system-tests")]

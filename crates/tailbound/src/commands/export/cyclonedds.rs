@@ -38,3 +38,19 @@ pub fn configuration(mut source: Source) -> Result<String, Failure> {
     head.extend(source.notes.iter().map(|note| format!("- {note}")));
     Ok(xml::comment(&head) + &xml::indented(&dense))
 }
+
+/// Makes the text of a configuration of Cyclone DDS that only schedules threads.
+pub fn threads(source: Source) -> Result<String, Failure> {
+    let threads = vendor_threads::threads(&source.end.scheduling, source.driver);
+    let left_out = |(role, policy): &(String, tailbound_model::Policy)| {
+        format!("role {role}: {policy} is not in this file: Cyclone DDS has only `realtime` (fifo) and `timeshare`")
+    };
+    let notes: Vec<String> = threads.left_out.iter().map(left_out).collect();
+    let options = [("threads", threads.option.as_str())];
+    let dense = tailbound_driver_cyclonedds::configuration(&options).map_err(|fail| Failure::bad_input(fail.text))?;
+    let inside = dense.split_once("<Threads>").and_then(|(_, rest)| rest.split_once("</Threads>"));
+    let inside = inside.map_or("", |(inside, _)| inside);
+    let head = if notes.is_empty() { String::new() } else { xml::comment(&notes) };
+    let dense = format!("<CycloneDDS><Domain Id=\"any\"><Threads>{inside}</Threads></Domain></CycloneDDS>");
+    Ok(head + &xml::indented(&dense))
+}

@@ -144,7 +144,7 @@ fn end_point(kind: &str, source: &Source, transport: &str) -> String {
 }
 
 /// Writes the thread settings of Fast DDS 3 as a comment, because Fast DDS 2.9 refuses a file that contains them.
-fn threads(source: &Source) -> String {
+pub fn threads(source: &Source) -> String {
     let scheduling = &source.end.scheduling;
     let places = [
         ("receive", "in transport_descriptor", "default_reception_threads"),

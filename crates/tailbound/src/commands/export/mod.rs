@@ -15,7 +15,9 @@ use crate::failure::{CommandResult, Failure};
 use crate::output::out;
 use tailbound_driver::Description;
 use tailbound_lab::LabSpec;
-use tailbound_model::{Condition, EndSpec, ExitCode, TrialSpec};
+use tailbound_model::{Condition, EndSpec, ExitCode, Scheduling, TrialSpec};
+
+pub use xml::{comment, escape, indented};
 
 /// Input of a function that writes a vendor's configuration file.
 struct Source<'a> {
@@ -56,7 +58,7 @@ pub fn export(args: &Export) -> CommandResult {
         End::Pong => (found.spec.of_pong(), "pong"),
     };
     check(found, &spec, end, vendor)?;
-    let driver = drivers::find(vendor).map_err(|e| Failure::of(ExitCode::RunFailed, e))?.description();
+    let driver = description(vendor)?;
     let (options, notes) = options(&spec, args.end, driver);
     let source = Source {
         what: format!("study {}, condition {} ({}), {end} end", plan.study, found.id, condition::levels(found)),
@@ -68,6 +70,43 @@ pub fn export(args: &Export) -> CommandResult {
     };
     out!("{}", write(source)?);
     Ok(ExitCode::Done)
+}
+
+/// Names of options that belong to the path of a study, not to a deployment.
+const OF_PATH: [&str; 4] = ["interface", "address", "peers", "multicast"];
+
+/// Makes the text of a vendor's configuration file for an end of trials, with this scheduling and without the options of the path.
+pub fn with(spec: &TrialSpec, scheduling: &Scheduling, end: End, vendor: Vendor) -> Result<String, Failure> {
+    let (name, write): (_, Exporter) = match vendor {
+        Vendor::Cyclonedds => ("cyclonedds", cyclonedds::configuration),
+        Vendor::Fastdds => ("fastdds", fastdds::profiles),
+    };
+    let driver = description(name)?;
+    let (mut options, _) = options(spec, end, driver);
+    options.retain(|(key, _)| !OF_PATH.contains(&key.as_str()) || spec.driver.options.contains_key(key));
+    let of_path = "interface, address and peers are not in this file, because those of the study belong to its path: insert yours";
+    let of_end = of_end(spec, end, scheduling);
+    let what = "configuration of the trials".to_owned();
+    write(Source { what, spec, end: &of_end, options, driver, notes: vec![of_path.to_owned()] })
+}
+
+/// Makes the part of a vendor's configuration that schedules threads. The trials may have another driver.
+pub fn threads(spec: &TrialSpec, scheduling: &Scheduling, end: End, vendor: Vendor) -> Result<String, Failure> {
+    let (name, write): (_, Exporter) = match vendor {
+        Vendor::Cyclonedds => ("cyclonedds", cyclonedds::threads),
+        Vendor::Fastdds => ("fastdds", |source| Ok(fastdds::threads(&source))),
+    };
+    let (driver, of_end) = (description(name)?, of_end(spec, end, scheduling));
+    write(Source { what: String::new(), spec, end: &of_end, options: Vec::new(), driver, notes: Vec::new() })
+}
+
+fn of_end(spec: &TrialSpec, end: End, scheduling: &Scheduling) -> EndSpec {
+    let of_end = if end == End::Ping { &spec.ping } else { &spec.pong };
+    EndSpec { scheduling: scheduling.clone(), ..of_end.clone() }
+}
+
+fn description(vendor: &str) -> Result<&'static Description, Failure> {
+    Ok(drivers::find(vendor).map_err(|e| Failure::of(ExitCode::RunFailed, e))?.description())
 }
 
 /// Refuses a condition that cannot be written as a configuration of the vendor.

@@ -4,6 +4,8 @@
 
 mod bench;
 mod candidates;
+mod changes;
+mod export;
 mod fighting;
 mod replay;
 mod run;
@@ -20,6 +22,7 @@ pub fn tune(args: &cli::Tune) -> CommandResult {
         Some(cli::TuneSub::Replay { receipt, out, beside, yes }) => {
             replay::replay(receipt, out.as_deref(), *beside, *yes)
         }
+        Some(cli::TuneSub::Export { receipt, format, end }) => export::export(receipt, *format, *end),
         Some(cli::TuneSub::Trials { plan, out }) => trials::trials(plan, out),
         Some(cli::TuneSub::Watchdog) => trials::watchdog(),
     }
