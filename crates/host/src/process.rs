@@ -194,6 +194,19 @@ pub fn end(process: ProcessId, grace: Duration) -> io::Result<Ended> {
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("process {} still exists 5 s after SIGKILL", process.pid)))
 }
 
+/// Sends a signal to a process. Returns false if the process has ended.
+///
+/// # Errors
+/// The signal is not permitted.
+pub fn signal(process: ProcessId, signal: i32) -> io::Result<bool> {
+    Handle::open(process).map_or(Ok(false), |handle| handle.signal(signal))
+}
+
+/// Waits at most `limit` until a process has ended. Returns whether it has ended.
+pub fn wait_for_end(process: ProcessId, limit: Duration) -> bool {
+    Handle::open(process).is_none_or(|handle| handle.wait(limit))
+}
+
 /// Opens a descriptor of a process (pidfd) that becomes readable when the process ends.
 ///
 /// # Errors

@@ -16,10 +16,9 @@ use crate::user_interface::UserInterface;
 use crate::wanted::{Wanted, asked_of};
 use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::{Handle, LinkMessageBuilder, LinkVeth};
-use std::fs;
 use std::io;
-use std::net::IpAddr;
 use std::sync::OnceLock;
+use tailbound_host::interface::carries_traffic_of_the_host;
 use tailbound_host::{EntryId, Journal, Undone, queues};
 use tailbound_model::{Problem, QueueDiscipline, Undo};
 
@@ -29,14 +28,13 @@ pub(crate) fn problem(found: &Found, end: &'static str, wanted: Wanted<'_>) -> O
     let (interface, needed) = (&found.interface, wanted.queues());
     let (key, kind) = wanted.names();
     let name = &interface.name;
-    if netns.is_own() {
-        let addresses: Vec<IpAddr> = interface.addresses.iter().map(|(address, _)| *address).collect();
-        if let Some(why) = carries_traffic_of_the_host(name, &addresses) {
-            return Some(lack(
-                format!("the queue discipline of {name} ({end}) is never changed, because {why}"),
-                "name another interface, or one in a network namespace of its own (`place: { existing-netns: NAME }`)",
-            ));
-        }
+    if netns.is_own()
+        && let Some(why) = carries_traffic_of_the_host(name)
+    {
+        return Some(lack(
+            format!("the queue discipline of {name} ({end}) is never changed, because {why}"),
+            "name another interface, or one in a network namespace of its own (`place: { existing-netns: NAME }`)",
+        ));
     }
     if let Some(queues) = used_queues(netns, name).filter(|queues| *queues < u32::from(needed)) {
         return Some(lack(
@@ -84,32 +82,6 @@ fn used_queues(netns: &NetNs, name: &str) -> Option<u32> {
     let name = name.to_owned();
     let facts = run_in(netns, move || tailbound_host::interface_facts(&name)).ok()?.join().ok()?.ok()?;
     facts.tx_queues.ok()
-}
-
-/// Why other programs of this host need an interface of its own network namespace.
-fn carries_traffic_of_the_host(name: &str, addresses: &[IpAddr]) -> Option<&'static str> {
-    let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-    if is_default_route(name, &read("route"), &read("ipv6_route")) {
-        return Some("the default route of this host leads over it");
-    }
-    // Address and port of the client, then of this host (ssh(1)).
-    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
-    let own = connection.split_whitespace().nth(2).and_then(|text| text.parse::<IpAddr>().ok());
-    own.filter(|own| addresses.contains(own)).map(|_| "your ssh connection leads over it")
-}
-
-/// Whether a default route leads over an interface, by the contents of /proc/net/route and /proc/net/ipv6_route.
-fn is_default_route(name: &str, ipv4: &str, ipv6: &str) -> bool {
-    // Interface, destination, gateway, flags, references, use, metric, mask.
-    let of_ipv4 = ipv4
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .any(|words| matches!(words[..], [interface, "00000000", _, _, _, _, _, "00000000", ..] if interface == name));
-    // Destination, its prefix length, and eight more words, of which the last is the interface.
-    let of_ipv6 = ipv6.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|words| {
-        matches!(words[..], [to, "00", .., interface] if interface == name && to.bytes().all(|byte| byte == b'0'))
-    });
-    of_ipv4 || of_ipv6
 }
 
 /// The queue discipline at the root of an interface if the kernel did not set it by default, and why it could not be restored.
@@ -230,17 +202,5 @@ mod tests {
         assert!(has.starts_with("lo has "), "{has}");
         insta::assert_snapshot!(format!("{rest}; {}", error.remedy));
         journal.finish().unwrap();
-    }
-
-    #[test]
-    fn an_interface_with_a_default_route_is_known() {
-        let ipv4 = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
-                    eth0 00000000 0100000A 0003 0 0 0 00000000 0 0 0\neth1 0000000A 00000000 0001 0 0 0 00FFFFFF 0 0 0\n";
-        let zeros = "0".repeat(32);
-        let ipv6 = format!(
-            "{zeros} 00 {zeros} 00 fe80 00000400 00000001 00000000 00000003 eth2\n{zeros} 08 {zeros} 00 fe80 0 0 0 0 eth1\n"
-        );
-        let known = ["eth0", "eth1", "eth2"].map(|name| is_default_route(name, ipv4, &ipv6));
-        assert_eq!(known, [true, false, true]);
     }
 }

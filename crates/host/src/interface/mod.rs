@@ -8,6 +8,7 @@ mod card;
 mod counters;
 mod ethtool;
 mod link;
+mod needed;
 pub mod preemption;
 pub(crate) mod tune;
 
@@ -15,6 +16,7 @@ pub use card::card_facts;
 pub use counters::{InterfaceCounters, interface_counters, ip_counters};
 pub(crate) use counters::{parse_dev, parse_pairs};
 pub use ethtool::Ethtool;
+pub use needed::carries_traffic_of_the_host;
 
 use std::io;
 use tailbound_model::{Fact, FactValue, PathEnd};

@@ -72,6 +72,11 @@ impl CleanupReport {
     }
 }
 
+/// Ending of the file names of journals of runs.
+const OF_RUN: &str = "jsonl";
+/// Ending of the file names of journals whose changes the user has confirmed.
+pub(super) const KEPT: &str = "kept";
+
 /// Lists the journals of all runs of this user.
 ///
 /// # Errors
@@ -80,14 +85,26 @@ pub fn list() -> Result<Vec<JournalState>, JournalError> {
     list_in(&directory::journal_dir()?)
 }
 
+/// Lists the journals of changes that the user has confirmed, in the order of their names.
+///
+/// # Errors
+/// The directory of journals exists but cannot be read.
+pub fn kept() -> Result<Vec<JournalState>, JournalError> {
+    states(journals(&directory::journal_dir()?, KEPT)?)
+}
+
 pub(super) fn list_in(dir: &Path) -> Result<Vec<JournalState>, JournalError> {
+    states(journals(dir, OF_RUN)?)
+}
+
+fn states(paths: Vec<PathBuf>) -> Result<Vec<JournalState>, JournalError> {
     let one = |path: PathBuf| match File::open(&path) {
         Ok(file) => Some(inspect(&path, file).0),
         // The run of this journal has just ended.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(JournalState { problem: Some(error.to_string()), ..JournalState::of(&path) }),
     };
-    Ok(journals(dir)?.into_iter().filter_map(one).collect())
+    Ok(paths.into_iter().filter_map(one).collect())
 }
 
 /// Undoes the changes left by runs that have ended, the last change first. `say` receives a sentence after each change.
@@ -99,8 +116,24 @@ pub fn cleanup(say: &mut dyn FnMut(&str)) -> Result<CleanupReport, JournalError>
 }
 
 pub(super) fn cleanup_in(dir: &Path, say: &mut dyn FnMut(&str)) -> Result<CleanupReport, JournalError> {
+    clean_all(dir, journals(dir, OF_RUN)?, say)
+}
+
+/// Undoes the changes that the user has confirmed, the last change first. `say` receives a sentence after each change.
+///
+/// # Errors
+/// The directory of journals cannot be read, or other users can write to it.
+pub fn revert(say: &mut dyn FnMut(&str)) -> Result<CleanupReport, JournalError> {
+    revert_in(&directory::journal_dir()?, say)
+}
+
+pub(super) fn revert_in(dir: &Path, say: &mut dyn FnMut(&str)) -> Result<CleanupReport, JournalError> {
+    // A later change of the same setting is undone first.
+    clean_all(dir, journals(dir, KEPT)?.into_iter().rev().collect(), say)
+}
+
+fn clean_all(dir: &Path, paths: Vec<PathBuf>, say: &mut dyn FnMut(&str)) -> Result<CleanupReport, JournalError> {
     let mut report = CleanupReport::default();
-    let paths = journals(dir)?;
     if let (false, Some(why)) = (paths.is_empty(), directory::distrust(dir)) {
         return Err(JournalError::NoPlace(format!("{why}: the entries of its journals are not undone")));
     }
@@ -110,13 +143,13 @@ pub(super) fn cleanup_in(dir: &Path, say: &mut dyn FnMut(&str)) -> Result<Cleanu
     Ok(report)
 }
 
-fn journals(dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
+fn journals(dir: &Path, ending: &str) -> Result<Vec<PathBuf>, JournalError> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(JournalError::file("read", dir))?,
     };
     let mut paths: Vec<PathBuf> =
-        entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.extension().is_some_and(|x| x == "jsonl")).collect();
+        entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.extension().is_some_and(|x| x == ending)).collect();
     paths.sort();
     Ok(paths)
 }

@@ -32,11 +32,14 @@ pub struct Header {
     /// Inode of the owner's PID namespace; 0 if it is not known.
     #[serde(default)]
     pub pid_namespace: u64,
+    /// Time at which a lease of the changes ends, in ns since 1970; `None` for a run, whose changes last as long as it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_until_ns: Option<i64>,
 }
 
 impl Header {
     /// Creates the header for a journal of the calling process.
-    pub(super) fn own(run: &str) -> io::Result<Header> {
+    pub(super) fn own(run: &str, lease_until_ns: Option<i64>) -> io::Result<Header> {
         let command = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         Ok(Header {
             boot_id: process::boot_id()?,
@@ -47,6 +50,7 @@ impl Header {
             started: crate::clock::realtime_ns(),
             machine: machine(),
             pid_namespace: pid_namespace(),
+            lease_until_ns,
         })
     }
 }

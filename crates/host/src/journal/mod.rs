@@ -19,6 +19,9 @@
 //! same journal. The journal of a running owner is never changed. After a boot, the entries of a journal are void
 //! except entries for containers, pods and files, because no other change survives a boot. A journal of another machine
 //! (in a home directory on a file server) or of another PID namespace is left to processes that can see its owner.
+//!
+//! If the user confirms changes ([`Journal::keep`]), their journal gets the ending `.kept`: a cleanup leaves it alone, and
+//! [`revert`] undoes its entries.
 
 mod cleanup;
 mod directory;
@@ -29,7 +32,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use cleanup::{CleanupReport, JournalState, cleanup, list};
+pub use cleanup::{CleanupReport, JournalState, cleanup, kept, list, revert};
 pub use directory::{STATE_DIR_VARIABLE, journal_dir};
 pub use error::JournalError;
 pub use file::Header;

@@ -42,11 +42,24 @@ impl Journal {
         Journal::create_in(&directory::journal_dir()?, run)
     }
 
+    /// Begins the journal of changes with a lease that ends at this time, in ns since 1970. The calling process undoes them then,
+    /// unless they are confirmed by [`keep`](Journal::keep).
+    ///
+    /// # Errors
+    /// The errors are the same as for [`create`](Journal::create).
+    pub fn create_with_lease(run: &str, until_ns: i64) -> Result<Journal, JournalError> {
+        Journal::begun(&directory::journal_dir()?, run, Some(until_ns))
+    }
+
     /// Begins the journal of a run in the directory `dir`.
     ///
     /// # Errors
     /// The errors are the same as for [`create`](Journal::create).
     pub fn create_in(dir: &Path, run: &str) -> Result<Journal, JournalError> {
+        Journal::begun(dir, run, None)
+    }
+
+    fn begun(dir: &Path, run: &str, lease_until_ns: Option<i64>) -> Result<Journal, JournalError> {
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if run.is_empty() || run.starts_with('.') || run.len() > 200 || !run.chars().all(good) {
             return Err(JournalError::BadRunId(run.to_owned()));
@@ -60,7 +73,7 @@ impl Journal {
         let file = create_locked(&path, run)?;
         let state = State { file, length: 0, next: 1, open: Vec::new() };
         let journal = Journal { run: run.to_owned(), path, state: Mutex::new(state) };
-        match journal.begin(dir) {
+        match journal.begin(dir, lease_until_ns) {
             Ok(()) => Ok(journal),
             Err(error) => {
                 // A journal without a header has no use for a cleanup.
@@ -71,8 +84,9 @@ impl Journal {
     }
 
     /// Writes the header of the journal, and syncs the directory so that the file's name survives a power cut.
-    fn begin(&self, dir: &Path) -> Result<(), JournalError> {
-        let header = Header::own(&self.run).map_err(JournalError::file("describe this process in", &self.path))?;
+    fn begin(&self, dir: &Path, lease_until_ns: Option<i64>) -> Result<(), JournalError> {
+        let header = Header::own(&self.run, lease_until_ns)
+            .map_err(JournalError::file("describe this process in", &self.path))?;
         let line = serde_json::to_string(&header).expect("the header of a journal could not be written as JSON") + "\n";
         self.append(&mut self.lock(), &line, true)?;
         File::open(dir).and_then(|d| d.sync_all()).map_err(JournalError::file("write to", dir))
@@ -181,6 +195,17 @@ impl Journal {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Ends the journal and keeps its changes: a cleanup no longer undoes them, and [`revert`](super::revert) does.
+    ///
+    /// # Errors
+    /// The file cannot be renamed; it is a journal as before.
+    pub fn keep(&self) -> Result<(), JournalError> {
+        let kept = self.path.with_extension(super::cleanup::KEPT);
+        fs::rename(&self.path, &kept).map_err(JournalError::file("rename", &self.path))?;
+        let dir = kept.parent().unwrap_or(Path::new("."));
+        File::open(dir).and_then(|d| d.sync_all()).map_err(JournalError::file("write to", dir))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,6 +1,6 @@
 //! Tests of journals whose owners run, were killed, or are invented.
 
-use super::cleanup::{CleanupReport, cleanup_in, list_in};
+use super::cleanup::{CleanupReport, cleanup_in, list_in, revert_in};
 use super::*;
 use crate::process;
 use std::fs;
@@ -147,6 +147,42 @@ fn containers_outlast_a_reboot_and_are_removed_after_it() {
         "{report:?}"
     );
     assert_eq!(home.files(), 1);
+}
+
+/// Test: confirmed changes outlast a cleanup; a revert undoes them, the last journal first, and only once.
+#[test]
+fn kept_changes_are_undone_by_a_revert_only() {
+    let home = Home::new();
+    let (path, first) = home.setting("a");
+    let text = path.to_str().unwrap().to_owned();
+    let second = Undo::RestoreSetting { path: text, before: "2".into(), set: "3".into(), netns: None };
+    for (run, undo) in [("apply-1", first), ("apply-2", second)] {
+        let journal = home.create(run);
+        journal.before(undo).unwrap();
+        home.abandon(journal, |_| {});
+        let journal = home.journals().join(format!("{run}.jsonl"));
+        fs::rename(&journal, journal.with_extension("kept")).unwrap();
+    }
+    fs::write(&path, "3\n").unwrap();
+    assert_eq!(home.cleanup(), CleanupReport::default());
+    assert_eq!(content(&path), "3");
+    let report = revert_in(&home.journals(), &mut |_| {}).unwrap();
+    assert_eq!((report.undone.len(), content(&path), home.files()), (2, "1".into(), 0), "{report:?}");
+    assert_eq!(revert_in(&home.journals(), &mut |_| {}).unwrap(), CleanupReport::default());
+}
+
+#[test]
+fn a_journal_is_kept_under_another_name() {
+    let home = Home::new();
+    let (path, undo) = home.setting("a");
+    let journal = home.create("apply-1");
+    journal.before(undo).unwrap();
+    journal.keep().unwrap();
+    assert!(list_in(&home.journals()).unwrap().is_empty());
+    drop(journal);
+    // The owner, this process, still runs: its changes are left alone.
+    let report = revert_in(&home.journals(), &mut |_| {}).unwrap();
+    assert_eq!((report.alive.len(), content(&path), home.files()), (1, "2".into(), 1));
 }
 
 #[test]

@@ -16,6 +16,15 @@ pub enum KnobError {
         /// Reason why the host setting does not exist on this host.
         why: String,
     },
+    /// Error: other programs of the host need the interface, so its settings are never changed.
+    Needed {
+        /// Path of the host setting's key in the study file.
+        key: String,
+        /// The interface that other programs need.
+        what: String,
+        /// Reason why other programs need the interface.
+        why: String,
+    },
     /// Error: this user may not read or set the host setting.
     NotPermitted {
         /// Path of the host setting's key in the study file.
@@ -60,6 +69,11 @@ impl KnobError {
             KnobError::Absent { key, what, why } => {
                 Problem::new("host_setting_absent", format!("{key}: {what} does not exist here: {why}"), "")
             }
+            KnobError::Needed { key, what, why } => Problem::new(
+                "host_setting_needed",
+                format!("{key}: {what} is never changed, because {why}"),
+                "name another interface, or one in a network namespace of its own (`place: { existing-netns: NAME }`)",
+            ),
             KnobError::NotPermitted { key, what, action, reason } => {
                 let text = format!("{key}: {what} may not be {action} by this user ({reason})");
                 Problem::new("host_setting_not_permitted", text, "run as root")

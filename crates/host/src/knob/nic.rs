@@ -3,7 +3,7 @@
 use super::error::KnobError;
 use super::place::Place;
 use super::setting::Setting;
-use crate::interface::tune;
+use crate::interface::{carries_traffic_of_the_host, tune};
 use crate::process::effective_capabilities;
 use std::io;
 use tailbound_model::{NetnsId, NicSetting, Undo};
@@ -40,6 +40,11 @@ pub(super) fn find(
         }
         _ => KnobError::of(key, what(), "read", &setting.text(value), &error),
     })?;
+    if place.is_callers()
+        && let Some(why) = carries_traffic_of_the_host(interface)
+    {
+        return Err(KnobError::Needed { key: key.to_owned(), what: what(), why: why.to_owned() });
+    }
     if let Some(most) = most.filter(|most| value > *most) {
         let reason = format!("its maximum is {most}");
         return Err(KnobError::Refused { key: key.to_owned(), what: what(), wanted: setting.text(value), reason });
@@ -86,5 +91,35 @@ impl Setting for InterfaceSetting {
 
     fn spelled(&self, value: &str) -> String {
         value.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Test: an interface over which the default route of the host leads is refused, and is no longer refused without the route.
+    #[test]
+    fn the_interface_of_the_default_route_is_refused() {
+        let inside = std::thread::spawn(|| {
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).ok()?;
+            let ip = |words: &str| Command::new("ip").args(words.split(' ')).status().is_ok_and(|s| s.success());
+            ip("link add tb-route type veth peer name tb-peer").then_some(())?;
+            assert!(ip("link set tb-peer up") && ip("link set tb-route up"));
+            assert!(ip("address add 198.51.100.1/24 dev tb-route") && ip("route add default dev tb-route"));
+            let key = "host.nic.tb-route.channels";
+            let find = || find("tb-route", NicSetting::Channels, 1, &Place::own(), key).map(|all| all.len());
+            let refused = find().unwrap_err().problem();
+            assert!(ip("route del default"));
+            Some((refused, find().unwrap()))
+        });
+        match inside.join().unwrap() {
+            None => println!("skipped: no network namespace or no veth can be made here"),
+            Some((refused, found)) => {
+                insta::assert_snapshot!(format!("{}\n{}", refused.what, refused.remedy));
+                assert_eq!(found, 1);
+            }
+        }
     }
 }

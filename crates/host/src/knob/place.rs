@@ -42,6 +42,12 @@ impl Place {
         self.id().map(|id| id.inode) == other.id().map(|id| id.inode)
     }
 
+    /// Whether the network namespace of the place is the one of the calling thread.
+    pub(super) fn is_callers(&self) -> bool {
+        let own = std::fs::metadata("/proc/thread-self/ns/net").map(|m| m.ino()).ok();
+        self.id().is_none_or(|id| Some(id.inode) == own)
+    }
+
     /// Runs a function inside the network namespace of the place, on a new thread, so that the caller stays in its own
     /// namespace.
     pub(super) fn inside<T: Send>(&self, job: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {

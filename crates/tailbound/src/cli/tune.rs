@@ -121,6 +121,33 @@ pub enum TuneSub {
         #[arg(long, value_enum)]
         end: Option<End>,
     },
+    /// Set the kept host settings of a receipt on this host, with a lease: without `tune confirm`, they are put back when it ends
+    Apply {
+        /// File receipt.json of `tailbound tune`
+        receipt: PathBuf,
+        /// Time after which the settings are put back unless they are confirmed
+        #[arg(long, value_name = "DURATION", value_parser = values::time, default_value = "10min")]
+        lease: Nanos,
+        /// Set although tuned, irqbalance or bpftune runs, which changes settings too
+        #[arg(long)]
+        beside: bool,
+        /// Print what would be set, and what is set now; change nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Do not ask before the first change
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// End the lease of `tune apply` and keep the settings until the next boot
+    Confirm,
+    /// Put back the settings of `tune apply`, confirmed or not
+    Revert,
+    /// Hold the settings of `tune apply` until the lease ends; `tune apply` starts this command
+    #[command(hide = true)]
+    Lease {
+        /// Length of the lease, ns
+        ns: i64,
+    },
     /// Measure the pairs of a plan; `tune` starts this command
     #[command(hide = true)]
     Trials {

@@ -45,12 +45,14 @@ fn list(as_json: bool) -> CommandResult {
         outln!("{}", serde_json::to_string_pretty(&json!({ "runs": all })).map_err(Failure::unexpected)?);
         return Ok(ExitCode::Done);
     }
-    if states.is_empty() {
+    let kept = journal::kept().map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    if states.is_empty() && kept.is_empty() {
         outln!("nothing: no run is active, and no run left changes on this host");
     }
     for state in states {
         let life = match (state.owner_alive, state.stale_boot, state.busy) {
             (_, true, _) => "this run belongs to an earlier boot; `tailbound lab cleanup` removes what is left of it",
+            (true, ..) if has_lease(&state) => "holds settings of `tailbound tune apply` until its lease ends",
             (true, ..) => "is active",
             (_, _, true) => "is being cleaned up",
             _ => "this run was killed: `tailbound lab cleanup` undoes its changes",
@@ -63,7 +65,17 @@ fn list(as_json: bool) -> CommandResult {
             outln!("  problem: {problem}");
         }
     }
+    for state in kept {
+        outln!("{}: confirmed settings of `tailbound tune apply`; `tailbound tune revert` would:", state.run);
+        for entry in &state.entries {
+            outln!("  {}", tailbound_host::undo::describe(&entry.undo));
+        }
+    }
     Ok(ExitCode::Done)
+}
+
+fn has_lease(state: &JournalState) -> bool {
+    state.header.as_ref().is_some_and(|header| header.lease_until_ns.is_some())
 }
 
 fn export(args: &LabExport) -> CommandResult {

@@ -139,6 +139,8 @@ mod streams;
 mod tools_of_debian;
 #[cfg(feature = "system-tests")]
 mod tune;
+#[cfg(feature = "system-tests")]
+mod tune_apply;
 mod tune_input;
 #[cfg(feature = "system-tests")]
 mod tutorial;

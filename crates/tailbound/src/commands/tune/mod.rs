@@ -2,11 +2,13 @@
 //!
 //! `tailbound_tune` decides; this module measures. Pairs of trials are ordinary records, which a child process writes.
 
+mod apply;
 mod bench;
 mod candidates;
 mod changes;
 mod export;
 mod fighting;
+mod lease;
 mod replay;
 mod run;
 mod state;
@@ -23,6 +25,13 @@ pub fn tune(args: &cli::Tune) -> CommandResult {
             replay::replay(receipt, out.as_deref(), *beside, *yes)
         }
         Some(cli::TuneSub::Export { receipt, format, end }) => export::export(receipt, *format, *end),
+        Some(cli::TuneSub::Apply { receipt, lease, beside, dry_run, yes }) => {
+            let wishes = apply::Wishes { lease: *lease, beside: *beside, dry_run: *dry_run, yes: *yes };
+            apply::apply(receipt, &wishes)
+        }
+        Some(cli::TuneSub::Confirm) => lease::confirm(),
+        Some(cli::TuneSub::Revert) => lease::revert(),
+        Some(cli::TuneSub::Lease { ns }) => lease::hold(*ns),
         Some(cli::TuneSub::Trials { plan, out }) => trials::trials(plan, out),
         Some(cli::TuneSub::Watchdog) => trials::watchdog(),
     }

@@ -165,11 +165,16 @@ pub fn ask(yes: bool) -> Result<(), Failure> {
     }
     errln!("`tune` tries settings of this host during its trials, and restores them after each trial. Go on? [y/N] ");
     let _ = std::io::stderr().flush();
+    answer("nothing was measured")
+}
+
+/// Reads an answer from standard input. `otherwise`: what is true if it is not yes.
+pub fn answer(otherwise: &str) -> Result<(), Failure> {
     let mut answer = String::new();
     let _ = std::io::stdin().read_line(&mut answer);
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Failure::bad_input("nothing was measured").help("answer y, or add --yes")),
+        _ => Err(Failure::bad_input(otherwise).help("answer y, or add --yes")),
     }
 }
 

@@ -41,6 +41,17 @@ pub fn export(path: &Path, format: TuneFormat, end: Option<End>) -> CommandResul
     Ok(ExitCode::Done)
 }
 
+/// The form with which a kept setting can be taken along: the first one, in the order of the help text, that says anything.
+pub fn form_for(receipt: &Receipt, changes: &Changes, setting: &str) -> Option<TuneFormat> {
+    let says = |format: &&TuneFormat| {
+        EndName::BOTH.into_iter().any(|end| {
+            let page = write(receipt, changes, **format, end);
+            page.is_ok_and(|page| !page.lines.is_empty() && page.left_out.iter().all(|(of, _)| of != setting))
+        })
+    };
+    TuneFormat::value_variants().iter().find(says).copied()
+}
+
 fn write(receipt: &Receipt, changes: &Changes, format: TuneFormat, end: EndName) -> Result<Page, Failure> {
     let kept = receipt.tried.iter().filter(|tried| tried.outcome == Outcome::Kept);
     let answers_quota = kept.into_iter().any(|tried| tried.candidate.rule == "real-time-beside-quota");

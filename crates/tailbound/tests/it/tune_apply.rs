@@ -1,0 +1,164 @@
+//! Tests of `tailbound tune apply`: the settings of a receipt are in force during a lease, kept by a confirmation, and put back
+//! otherwise. The settings are read from /proc, and as found after each test.
+
+use crate::support::host::{AsFound, cannot, no_journal, read, study};
+use crate::support::{Bench, exit_and_stderr, succeeded};
+use crate::tune_export::receipt;
+use std::time::{Duration, Instant};
+
+const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+const BUSY_READ: &str = "/proc/sys/net/core/busy_read";
+
+/// Exit code, and standard output and error.
+fn tune(bench: &Bench, arguments: &[&str]) -> (i32, String) {
+    let output = bench.tailbound().arg("tune").args(arguments).output().unwrap();
+    let (code, text) = exit_and_stderr(&output);
+    (code, String::from_utf8(output.stdout).unwrap() + &text)
+}
+
+fn apply(bench: &Bench, lease: &str) -> String {
+    let (code, text) = tune(bench, &["apply", "receipt.json", "--lease", lease, "--yes", "--beside"]);
+    assert_eq!(code, 0, "{text}");
+    text
+}
+
+/// Process id of the process that holds the lease, from its journal.
+fn holder(bench: &Bench) -> i32 {
+    let mut journals = std::fs::read_dir(bench.path("state/journal")).unwrap();
+    let text = std::fs::read_to_string(journals.next().unwrap().unwrap().path()).unwrap();
+    let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    i32::try_from(header["pid"].as_i64().unwrap()).unwrap()
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within a minute: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A value for swappiness that it does not have.
+fn other(found: &AsFound) -> String {
+    found.other(if found.value == "0" { 1 } else { -1 })
+}
+
+#[test]
+fn a_confirmed_setting_stays_until_it_is_reverted() {
+    if cannot() {
+        return;
+    }
+    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
+    let wanted = other(&found);
+    receipt(&bench, "receipt.json", &[&format!("host.sysctl.vm.swappiness={wanted}"), "ends.pong.cpus=0"]);
+    let text = apply(&bench, "10min");
+    assert_eq!(read(SWAPPINESS), wanted);
+    let export = "ends.pong.cpus=0  (`tailbound tune export receipt.json --format systemd`)";
+    assert!(text.contains(export) && text.contains(&format!("was {}", found.value)), "{text}");
+    // A run beside an open lease is no run beside another run.
+    succeeded(&bench.run(&study(60, ""), &[]));
+    let (code, text) = tune(&bench, &["apply", "receipt.json", "--yes", "--beside"]);
+    insta::assert_snapshot!("second_lease", format!("exit code {code}\n{text}"));
+    assert!(bench.lab("list").1.contains("until its lease ends"), "{:?}", bench.lab("list"));
+
+    let (code, text) = tune(&bench, &["confirm"]);
+    assert!(code == 0 && text.contains(&format!("write `{}` back to {SWAPPINESS}", found.value)), "{code} {text}");
+    assert_eq!(bench.lab("cleanup"), (0, "nothing to undo\n".to_owned()));
+    assert_eq!(read(SWAPPINESS), wanted, "a cleanup keeps what is confirmed");
+    assert!(bench.lab("list").1.contains("confirmed settings"), "{:?}", bench.lab("list"));
+
+    let (code, text) = tune(&bench, &["revert"]);
+    assert!(code == 0 && text.contains(&format!("wrote `{}` back", found.value)), "{code} {text}");
+    assert_eq!(read(SWAPPINESS), found.value);
+    no_journal(&bench);
+}
+
+#[test]
+fn a_setting_is_put_back_when_its_lease_ends() {
+    if cannot() {
+        return;
+    }
+    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
+    let wanted = other(&found);
+    receipt(&bench, "receipt.json", &[&format!("host.sysctl.vm.swappiness={wanted}")]);
+    apply(&bench, "1s");
+    wait_until("the lease ends", || read(SWAPPINESS) == found.value);
+    wait_until("the journal is removed", || std::fs::read_dir(bench.path("state/journal")).unwrap().count() == 0);
+    let (code, text) = tune(&bench, &["confirm"]);
+    insta::assert_snapshot!("no_lease", format!("exit code {code}\n{text}"));
+    // A lease that is not confirmed can be ended early.
+    apply(&bench, "10min");
+    assert_eq!(read(SWAPPINESS), wanted);
+    let (code, text) = tune(&bench, &["revert"]);
+    assert!(code == 0 && text.contains("ended the lease"), "{code} {text}");
+    assert_eq!(read(SWAPPINESS), found.value);
+    no_journal(&bench);
+}
+
+#[test]
+fn a_cleanup_puts_back_what_a_killed_holder_had_set() {
+    if cannot() {
+        return;
+    }
+    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
+    let wanted = other(&found);
+    receipt(&bench, "receipt.json", &[&format!("host.sysctl.vm.swappiness={wanted}")]);
+    apply(&bench, "10min");
+    let pid = holder(&bench);
+    // SAFETY: the process of the lease, which this test has started.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    wait_until("the process ends", || {
+        !std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    });
+    assert_eq!(read(SWAPPINESS), wanted, "the killed process has not put it back");
+    let (code, text) = tune(&bench, &["confirm"]);
+    insta::assert_snapshot!("killed_lease", format!("exit code {code}\n{text}"));
+    let (code, text) = bench.lab("cleanup");
+    assert!(code == 0 && text.contains(&format!("wrote `{}` back", found.value)), "{code} {text}");
+    assert_eq!(read(SWAPPINESS), found.value);
+    no_journal(&bench);
+}
+
+#[test]
+fn a_refused_setting_takes_the_others_back() {
+    if cannot() {
+        return;
+    }
+    let (bench, found) = (Bench::new(), AsFound::keep(BUSY_READ));
+    let _swappiness = AsFound::keep(SWAPPINESS);
+    let first = format!("host.sysctl.net.core.busy_read={}", found.other(1));
+    receipt(&bench, "receipt.json", &[&first, "host.sysctl.vm.swappiness=999999"]);
+    let (code, text) = tune(&bench, &["apply", "receipt.json", "--yes", "--beside"]);
+    insta::assert_snapshot!("refused_setting", format!("exit code {code}\n{text}"));
+    assert_eq!(read(BUSY_READ), found.value);
+    no_journal(&bench);
+}
+
+#[test]
+fn what_cannot_be_applied_is_said() {
+    if cannot() {
+        return;
+    }
+    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
+    receipt(&bench, "program.json", &["ends.pong.cpus=0", "host.cpu_dma_latency=0 us", "measure.receive=block"]);
+    receipt(&bench, "none.json", &[]);
+    receipt(&bench, "absent.json", &["host.sysctl.vm.no_such_setting=1"]);
+    receipt(&bench, "host.json", &["host.sysctl.vm.swappiness=1", "ends.pong.cpus=0"]);
+    let cases: [&[&str]; 7] = [
+        &["apply", "program.json", "--yes"],
+        &["apply", "none.json", "--yes"],
+        &["apply", "absent.json", "--yes"],
+        &["apply", "host.json", "--beside"],
+        &["apply", "host.json", "--lease", "soon"],
+        &["apply", "host.json", "--dry-run"],
+        &["revert"],
+    ];
+    let said = cases.map(|case| {
+        let (code, text) = tune(&bench, case);
+        format!("tailbound tune {}\nexit code {code}\n{text}", case.join(" "))
+    });
+    let text = said.join("\n").replace(&format!("now {}", found.value), "now VALUE");
+    insta::assert_snapshot!("refusals", text);
+    assert_eq!(read(SWAPPINESS), found.value);
+    no_journal(&bench);
+}
