@@ -70,9 +70,9 @@ pub fn apply(path: &Path, wishes: &Wishes) -> CommandResult {
     Ok(ExitCode::Done)
 }
 
-/// True if a setting stays when the process that made it has ended.
+/// True if a setting is of the whole host, and stays when the process that made it has ended.
 fn lasts(knob: &KnobSpec) -> bool {
-    !matches!(knob, KnobSpec::CpuDmaLatency { .. })
+    !matches!(knob, KnobSpec::CpuDmaLatency { .. } | KnobSpec::CpuQuota)
 }
 
 /// Checks that a setting can be made here and touches no interface that the host needs.

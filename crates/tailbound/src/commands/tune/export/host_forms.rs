@@ -99,6 +99,12 @@ impl Sections {
                     None => lines.push(format!("{option}={parameter}")),
                 }
             }
+            KnobSpec::CpuQuota => {
+                return Err(
+                    "it is the quota of the program's control group, which is no setting of the host (form systemd)"
+                        .to_owned(),
+                );
+            }
             KnobSpec::IrqAffinity { .. } => {
                 return Err("TuneD 2.20 has no option for a single interrupt: write the CPUs into \
                             /proc/irq/NUMBER/smp_affinity_list at boot, and keep irqbalance away from it"
@@ -197,6 +203,9 @@ fn word(knob: &KnobSpec) -> Result<String, String> {
         KnobSpec::CpuDmaLatency { us: 0 } => Ok("idle=poll".to_owned()),
         KnobSpec::CpuDmaLatency { .. } => Err("the kernel command line has no wake-up time (form tuned)".to_owned()),
         KnobSpec::KvmHaltPoll { ns } => Ok(format!("kvm.halt_poll_ns={ns}")),
+        KnobSpec::CpuQuota => {
+            Err("the kernel command line has no quota of a program's control group (form systemd)".to_owned())
+        }
         KnobSpec::IrqAffinity { .. } => Err("`irqaffinity=` is for all interrupts, not for this one".to_owned()),
         KnobSpec::KernelThreads { .. } => {
             Err("the kernel command line has no scheduling of these threads (form tuned)".to_owned())

@@ -59,6 +59,7 @@ pub fn of_end<'a>(changes: &'a Changes, end: EndName, page: &mut Page) -> Vec<(&
 pub fn home(effect: &Effect) -> String {
     match effect {
         Effect::Host(KnobSpec::Sysctl { .. }) => "it is a kernel parameter of the host (form sysctl)".to_owned(),
+        Effect::Host(KnobSpec::CpuQuota) => "it is the quota of the program's control group (form systemd)".to_owned(),
         Effect::Host(_) => "it is a setting of the host (form tuned)".to_owned(),
         Effect::Threads { role: None, .. } | Effect::AnyCpu { .. } => {
             "it is the scheduling of the program (form systemd)".to_owned()

@@ -45,6 +45,8 @@ pub fn systemd(changes: &Changes, end: EndName, answers_quota: bool) -> Page {
                 page.note("LimitMEMLOCK permits the program to lock its memory: it must call mlockall(2) itself.");
             }
             Effect::LeastTimerSlack => lines.push("TimerSlackNSec=1".to_owned()),
+            // Without a value, the unit has no quota (systemd.resource-control(5)).
+            Effect::Host(KnobSpec::CpuQuota) => lines.push("CPUQuota=".to_owned()),
             effect => page.leave_out(setting, home(effect)),
         }
     }
@@ -103,6 +105,9 @@ pub fn kubernetes(changes: &Changes, end: EndName) -> Page {
             }
             Effect::Host(KnobSpec::Sysctl { name, value }) if has_network_namespace(name) => {
                 sysctls.push((name, value));
+            }
+            Effect::Host(KnobSpec::CpuQuota) => {
+                page.leave_out(setting, "remove the limit of CPU time of the container (resources.limits.cpu)");
             }
             Effect::LockedMemory => {
                 rights.push("IPC_LOCK");
