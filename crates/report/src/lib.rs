@@ -6,6 +6,7 @@
 //! Nothing here measures or computes a figure.
 
 mod budget;
+mod compared;
 mod comparison;
 mod csv;
 mod date;
@@ -27,9 +28,10 @@ mod text;
 mod trial_line;
 
 pub use budget::{render_budget_junit, render_budget_markdown, render_budget_terminal};
+pub use compared::verdict_with_ratio;
 pub use comparison::{
     comparison_schema, render_comparison_html, render_comparison_json, render_comparison_markdown,
-    render_comparison_terminal, verdict_with_ratio,
+    render_comparison_terminal,
 };
 pub use csv::render_csv;
 pub use date::{of_name as date_of_name, utc as date};

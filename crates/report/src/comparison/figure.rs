@@ -1,7 +1,7 @@
 //! Draws the ratios of a comparison of records with their intervals, on a logarithmic axis around 1. The largest effect
 //! comes first.
 
-use crate::comparison::words;
+use crate::compared;
 use crate::picture::axis::Log;
 use crate::picture::canvas::{Canvas, Hold, Mark, Medium, WIDTH};
 use crate::picture::reading::cut;
@@ -64,7 +64,7 @@ pub(crate) fn ratios(comparison: &Comparison) -> Option<(String, usize)> {
         canvas.line(&class(interval), (x.at(low), y), (x.at(high), y));
         let mark = Mark::default().with("ratio", ratio);
         canvas.plain_mark(&mark, |canvas| canvas.dot(if differs { "" } else { "none" }, (x.at(*ratio), y), 3.5));
-        let verdict = words::verdict(c, comparison.margin);
+        let verdict = compared::verdict(c, comparison.margin);
         canvas.text(&class("end"), (RIGHT + 12.0, y + 4.0), &verdict, Hold::Start);
         canvas.close();
     }

@@ -1,7 +1,8 @@
 //! A comparison as an HTML page: sentences, a figure of the ratios, and one table.
 
+use crate::compared;
+use crate::comparison::figure;
 use crate::comparison::words::trials_text;
-use crate::comparison::{figure, words};
 use crate::escape::{escape, prose};
 use crate::html::table::{Head, left, right, table};
 use tailbound_document::number::three_digits;
@@ -88,9 +89,9 @@ fn row(comparison: &Comparison, pair: &Pair, c: &Compared) -> String {
         escape(&trials_text(pair)),
         escape(&c.metric.replace('_', " ")),
         escape(&c.statistic),
-        words::shown(c.a, &c.unit),
-        words::shown(c.b, &c.unit),
+        compared::shown(c.a, &c.unit),
+        compared::shown(c.b, &c.unit),
         c.ratio.map_or(String::new(), three_digits),
-        escape(&words::verdict(c, comparison.margin)),
+        escape(&compared::verdict(c, comparison.margin)),
     )
 }

@@ -1,6 +1,6 @@
 //! Formats a comparison of records as Markdown.
 
-use crate::comparison::words;
+use crate::compared;
 use crate::comparison::words::trials_text;
 use crate::escape::escape_markdown as escape;
 use tailbound_document::Comparison;
@@ -25,7 +25,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
     for pair in &comparison.pairs {
         let name = format!("{} ({})", pair.name, trials_text(pair));
         for c in &pair.statistics {
-            let shown = |value: Option<f64>| words::shown(value, &c.unit);
+            let shown = |value: Option<f64>| compared::shown(value, &c.unit);
             let interval = c.interval.map_or(String::new(), |[low, high]| {
                 let only = if c.within_runs { ", these runs only" } else { "" };
                 format!("{} to {}{only}", three_digits(low), three_digits(high))
@@ -39,7 +39,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
                 shown(c.a),
                 shown(c.b),
                 c.ratio.map_or(String::new(), three_digits),
-                words::verdict(c, comparison.margin),
+                compared::verdict(c, comparison.margin),
             ));
         }
     }

@@ -5,12 +5,11 @@ mod figure;
 mod html;
 mod markdown;
 mod terminal;
-pub(crate) mod words;
+mod words;
 
 pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
 pub use terminal::render_comparison_terminal;
-pub use words::verdict_with_ratio;
 
 use crate::json;
 use tailbound_document::Comparison;

@@ -1,7 +1,7 @@
 //! Formats a comparison for a terminal: sentences, then one line per statistic with its interval on a logarithmic axis
 //! around 1.
 
-use crate::comparison::words;
+use crate::compared;
 use crate::comparison::words::trials_text;
 use crate::text::{Paint, wrap};
 use tailbound_document::number::{Unit, count, three_digits, time};
@@ -9,6 +9,9 @@ use tailbound_document::{Change, Compared, Comparison, Pair, VerdictWord};
 
 /// Width in characters of the axis on which a comparison shows ratios in a terminal.
 const AXIS: usize = 11;
+
+/// Smallest width of a terminal in which the axis has room beside the numbers and the verdict.
+const WITH_AXIS: usize = 76;
 
 /// Largest number of changed circumstances that a terminal shows; the comparison document contains all of them.
 const CHANGES: usize = 12;
@@ -29,7 +32,8 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: usize, colour:
         lines.extend(changes(&comparison.changed, width));
     }
     lines.extend(comparison.findings.iter().flat_map(|f| wrap(f, width, 2)));
-    let reach = reach(comparison);
+    // A narrow terminal has the numbers and the verdict only.
+    let reach = (width >= WITH_AXIS).then(|| reach(comparison));
     for pair in &comparison.pairs {
         lines.push(String::new());
         lines.extend(wrap(&format!("{} ({})", pair.name, trials_text(pair)), width, 2).iter().map(|l| paint.bold(l)));
@@ -41,9 +45,11 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: usize, colour:
         lines.extend(wrap(&format!("- not compared: {}: {}", left.condition, left.why), width, 2));
     }
     let holds = "The intervals are simultaneous: in 95 % of such tables, every interval contains the true ratio.";
-    let axis =
-        format!("The axis goes from {} to {}, with 1 in the middle.", three_digits(1.0 / reach), three_digits(reach));
-    lines.extend(wrap(&format!("{holds} {axis}"), width, 0).iter().map(|l| paint.dim(l)));
+    let axis = reach.map_or(String::new(), |reach| {
+        let (low, high) = (three_digits(1.0 / reach), three_digits(reach));
+        format!(" The axis goes from {low} to {high}, with 1 in the middle.")
+    });
+    lines.extend(wrap(&format!("{holds}{axis}"), width, 0).iter().map(|l| paint.dim(l)));
     if comparison.pairs.iter().flat_map(|p| &p.statistics).any(|c| c.within_runs) {
         let only = "* This interval describes only these runs: one trial does not show how trials differ.";
         lines.extend(wrap(only, width, 2).iter().map(|l| paint.dim(l)));
@@ -79,7 +85,7 @@ fn reach(comparison: &Comparison) -> f64 {
     [1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0].into_iter().find(|r| far <= *r).unwrap_or(1_000.0)
 }
 
-fn rows(pair: &Pair, comparison: &Comparison, reach: f64, paint: &Paint) -> Vec<String> {
+fn rows(pair: &Pair, comparison: &Comparison, reach: Option<f64>, paint: &Paint) -> Vec<String> {
     let twice = |c: &Compared| pair.statistics.iter().filter(|o| o.statistic == c.statistic).count() > 1;
     let unit =
         Unit::of_all(pair.statistics.iter().filter(|c| c.unit == "ns").filter_map(|c| c.a.or(c.b)).map(|ns| ns as i64));
@@ -99,27 +105,27 @@ fn rows(pair: &Pair, comparison: &Comparison, reach: f64, paint: &Paint) -> Vec<
         Some(value) if c.unit == "ns" => time(value),
         Some(value) => three_digits(value),
     };
-    let heads =
-        format!("{:<wide$} {:>7} {:>7} {:>6} {:>12}  {:^AXIS$}", "", head("A"), head("B"), "ratio", "95 %", "1");
+    let ones = reach.map_or(String::new(), |_| format!("  {:^AXIS$}", "1"));
+    let heads = format!("{:<wide$} {:>7} {:>7} {:>6} {:>12}{ones}", "", head("A"), head("B"), "ratio", "95 %");
     let row = |c: &Compared| {
         let interval = c.interval.map_or(String::new(), |[low, high]| {
             let mark = if c.within_runs { "*" } else { "" };
             format!("{}-{}{mark}", three_digits(low), three_digits(high))
         });
         let ratio = c.ratio.map_or("-".into(), three_digits);
-        let verdict = words::verdict(c, comparison.margin);
+        let verdict = compared::verdict(c, comparison.margin);
         let verdict = match c.verdict {
             VerdictWord::Slower => paint.alarm(&verdict),
             _ => verdict,
         };
         format!(
-            "{:<wide$} {:>7} {:>7} {:>6} {:>12}  {}  {verdict}",
+            "{:<wide$} {:>7} {:>7} {:>6} {:>12}{}  {verdict}",
             name(c),
             number(c.a, c),
             number(c.b, c),
             ratio,
             interval,
-            axis(c, reach)
+            reach.map_or(String::new(), |reach| format!("  {}", axis(c, reach)))
         )
     };
     [paint.dim(&heads)].into_iter().chain(pair.statistics.iter().map(row)).collect()

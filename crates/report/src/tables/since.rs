@@ -1,7 +1,7 @@
 //! What changed since the last run of the study: rows and sentences for the page and for Markdown. All figures are those of a
 //! comparison.
 
-use crate::comparison::words::{shown, verdict};
+use crate::compared::{shown, verdict};
 use tailbound_document::number::{count, three_digits};
 use tailbound_document::{Change, Compared, Comparison, OneSide, Pair, Report, SinceReport};
 

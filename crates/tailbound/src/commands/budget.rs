@@ -1,23 +1,15 @@
 //! Runs `tailbound budget`: checks whether a record keeps the limits of a budget file.
 
+use super::budget_file;
 use super::report::{open, write};
 use crate::cli::{Budget, Undecided};
 use crate::failure::{CommandResult, Failure};
-use crate::output::{colour, colour_of_errors, out, width};
-use std::path::Path;
+use crate::output::{colour, out, width};
 use tailbound_model::ExitCode;
 use tailbound_report::BudgetOutcome;
 
-/// Loads a budget file.
-///
-/// # Errors
-/// The file cannot be read, or is not a budget.
-pub fn load(file: &Path) -> Result<tailbound_model::Budget, Failure> {
-    tailbound_study::load_budget(file).map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))
-}
-
 pub fn budget(args: &Budget) -> CommandResult {
-    let budget = load(&args.budget)?;
+    let budget = budget_file::load(&args.budget)?;
     let record = open(&args.record)?;
     // The budget names its baseline relative to the directory of the budget file.
     let named = budget.baseline.as_ref().and_then(|b| b.record.as_ref());

@@ -4,6 +4,7 @@ mod advice;
 mod agent;
 mod agent_holder;
 mod budget;
+mod budget_file;
 mod bundle;
 mod clock;
 mod compare;

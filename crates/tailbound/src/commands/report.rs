@@ -22,7 +22,7 @@ pub fn report(args: &Report) -> CommandResult {
     record.manifest.plan.report.range = args.range.or(record.manifest.plan.report.range);
     let mut report = analysed(&record, args)?;
     if let Some(file) = &args.budget {
-        let budget = super::budget::load(file)?;
+        let budget = super::budget_file::load(file)?;
         let lines = tailbound_report::limit_lines(&report, &budget);
         report.limits = lines.map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     }

@@ -14,7 +14,7 @@ pub fn validate(args: &Validate) -> CommandResult {
     // A file that cannot be read is refused as a study.
     let text = std::fs::read_to_string(&args.file).unwrap_or_default();
     if text.lines().any(|line| KEYS_OF_BUDGETS.iter().any(|key| line.starts_with(key))) {
-        let budget = super::budget::load(&args.file)?;
+        let budget = super::budget_file::load(&args.file)?;
         let baseline = if budget.baseline.is_some() { ", compared with a baseline" } else { "" };
         let sets = count(budget.limits.len(), "set");
         outln!("{}: a budget with {sets} of limits{baseline}", args.file.display());
