@@ -130,6 +130,16 @@ pub(crate) fn follow<'a>(found: &'a [Found], shorts: &'a Shorts) -> Vec<Follows<
     pairs.into_iter().map(|(_, pair)| pair).collect()
 }
 
+/// A verdict, with its ratio on a line below.
+fn verdict(words: &str) -> String {
+    match words.split_once(" (") {
+        Some((word, ratio)) => {
+            format!("{}<span class=\"interval\">{}</span>", escape(word), escape(ratio.trim_end_matches(')')))
+        }
+        None => escape(words),
+    }
+}
+
 /// Cells with the result of a record.
 fn result(
     short: &Short,
@@ -144,7 +154,7 @@ fn result(
     let p99s: Vec<i64> = history.iter().map(|(_, p99)| p99.0).collect();
     // The first record of a study has no verdict; one that is not computed yet is there with the next request.
     let not_yet = || if at.is_some_and(|at| at > 0) { "not yet computed" } else { "" }.to_owned();
-    let verdict = verdicts.get(&found.dir).map_or_else(not_yet, |words| escape(words));
+    let verdict = verdicts.get(&found.dir).map_or_else(not_yet, |words| verdict(words));
     format!(
         "{}{}<td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{}</td><td class=\"l\">{verdict}</td>",
         cell(short.p50_ns),
