@@ -6,7 +6,7 @@ use super::setting::Setting;
 use crate::setting_text::normalised;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tailbound_model::Undo;
 
 /// The quota of one control group.
@@ -19,7 +19,7 @@ struct QuotaSetting {
 
 /// The quotas of these control groups, the innermost first. A group above the innermost one can stop it too.
 pub(super) fn find(groups: &[PathBuf], key: &str) -> Result<Vec<Box<dyn Setting>>, KnobError> {
-    let all: Vec<Box<dyn Setting>> = groups.iter().filter_map(setting).collect();
+    let all: Vec<Box<dyn Setting>> = groups.iter().filter_map(|group| setting(group)).collect();
     if all.is_empty() {
         let why = "Tailbound runs in the root control group, which never has a quota, or the controller `cpu` is off";
         let what = "the CPU quota of a control group".to_owned();
@@ -29,7 +29,7 @@ pub(super) fn find(groups: &[PathBuf], key: &str) -> Result<Vec<Box<dyn Setting>
 }
 
 /// The quota of one group; `None` if the group cannot have one.
-fn setting(group: &PathBuf) -> Option<Box<dyn Setting>> {
+fn setting(group: &Path) -> Option<Box<dyn Setting>> {
     let old = group.join("cpu.cfs_quota_us");
     if old.exists() {
         return Some(Box::new(QuotaSetting { file: FileSetting::of(old, None), off: "-1".to_owned() }));
