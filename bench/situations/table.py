@@ -18,10 +18,10 @@ class Situation:
     decoys: tuple
 
 
-def udp(more="", path="veth", place="netns", cpus=True):
-    of_cpus = ", cpus: {0}" if cpus else ""
-    ends = "\n".join(f"  {end}: {{ place: {place}{of_cpus.format(cpu)} }}" for cpu, end in enumerate(("ping", "pong")))
-    return f"measure: {{ ping-pong: {{ duration: 2s, warm_up: 50, receive: block }} }}\nrate: 1 kHz\npath: {path}\nends:\n{ends}\n{more}"
+def udp(driver):
+    """A study of two namespaces, the ping on CPU 0 and the pong on CPU 1."""
+    ends = "\n".join(f"  {end}: {{ place: netns, cpus: {cpu} }}" for cpu, end in enumerate(("ping", "pong")))
+    return f"measure: {{ ping-pong: {{ duration: 2s, warm_up: 50, receive: block }} }}\nrate: 1 kHz\npath: veth\nends:\n{ends}\ndriver: {driver}\n"
 
 
 @contextmanager
@@ -63,11 +63,10 @@ def scheduling(end, role, text):
 
 FIFO = "policy: fifo, priority: {}"
 NICE = "policy: other, nice: -20"
-PLACES = "{{ existing-netns: {} }}"
 
 SITUATIONS = (
     Situation(
-        "hog", udp("driver: udp\n"), a_hog, "waited for the CPU",
+        "hog", udp("udp"), a_hog, "waited for the CPU",
         ("ends.pong.scheduling={ policy: fifo", "ends.pong.cpus", "ends.pong.scheduling={ receive: { policy: fifo",
          "ends.pong.scheduling={ main: { policy: fifo"),
         (scheduling("ping", "", FIFO.format(60)), scheduling("ping", "", NICE), scheduling("pong", "", FIFO.format(40)),
@@ -87,12 +86,12 @@ SITUATIONS = (
          "ends.pong.scheduling={ main: { policy: fifo, priority: 80 }, discovery: { policy: fifo, priority: 60 } }",
          "host.kernel_threads.ksoftirqd/1={ policy: fifo, priority: 60 }")),
     Situation(
-        "quota", udp("driver: udp\n"), a_quota, "quota",
+        "quota", udp("udp"), a_quota, "quota",
         ("host.cpu_quota=off",),
         (scheduling("ping", "", NICE), scheduling("pong", "", NICE), "ends.pong.cpus=0", "ends.ping.cpus=1", "middleware.timer_slack=least",
          "host.sysctl.kernel.sched_autogroup_enabled=0", "host.sysctl.net.core.busy_read=50")),
     Situation(
-        "buffer", udp("driver: { udp: { rcvbuf: 2304 } }\n"), two_hogs, "",
+        "buffer", udp("{ udp: { rcvbuf: 2304 } }"), two_hogs, "",
         ("driver.udp.rcvbuf=",),
         ("driver.udp.sndbuf=8388608", "host.sysctl.net.core.rmem_max=16777216", "host.sysctl.net.core.rmem_default=8388608",
          "host.sysctl.net.core.netdev_max_backlog=10000", "driver.udp.receive_threads=multiple", scheduling("ping", "", NICE),

@@ -30,14 +30,14 @@ fn is_of_a_moment(key: &str) -> bool {
 
 /// Returns the circumstances that differ between two records, or that only one of the records contains.
 pub(crate) fn between(a: &Record, b: &Record) -> Vec<Change> {
-    let (a, b) = (told(a), told(b));
+    let (a, b) = (described(a), described(b));
     let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    let text = |side: &BTreeMap<String, String>, key: &String| side.get(key).cloned().unwrap_or("not told".into());
+    let text = |side: &BTreeMap<String, String>, key: &String| side.get(key).cloned().unwrap_or("not described".into());
     let change = |key: &String| Change { what: key.clone(), a: text(&a, key), b: text(&b, key) };
     keys.into_iter().map(change).filter(|c| c.a != c.b).collect()
 }
 
-fn told(record: &Record) -> BTreeMap<String, String> {
+fn described(record: &Record) -> BTreeMap<String, String> {
     let manifest = &record.manifest;
     let mut all = BTreeMap::new();
     all.insert("tailbound".to_owned(), manifest.tailbound.clone());
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_new_in_each_run_is_no_change_of_the_transport() {
-        let told = |run: &str, name: &str, size: u32| {
+        let described = |run: &str, name: &str, size: u32| {
             let value = serde_json::json!({ "participant": run, "participants": [run], "xml": format!("<a>{name}</a>"),
                 "notes": [format!("started by {run}")],
                 "interfaces": format!("{name}-p0 (index 2), {name}-p1"), "fragment_size": size });
@@ -173,10 +173,10 @@ mod tests {
             flatten("ping transport", &of_every_run(&value), &mut leaves);
             leaves.into_iter().map(|(key, text)| (key, without_names_of_labs(&text))).collect::<Vec<_>>()
         };
-        let first = told("01107f9d", "tb344f34a7", 1_344);
-        assert_eq!(first, told("0110759b", "tb71c64eca", 1_344));
+        let first = described("01107f9d", "tb344f34a7", 1_344);
+        assert_eq!(first, described("0110759b", "tb71c64eca", 1_344));
         assert_eq!(first[1], ("ping transport.interfaces".into(), "tb*-p0 (index 2), tb*-p1".into()));
-        assert_ne!(first, told("01107f9d", "tb344f34a7", 1_300));
+        assert_ne!(first, described("01107f9d", "tb344f34a7", 1_300));
         for same in ["tb", "", "tbd-1", "tb344f34a", "atb12345678x", "tb34\u{e4}4f34-"] {
             assert_eq!(without_names_of_labs(same), same);
         }

@@ -65,6 +65,13 @@ pub struct CleanupReport {
     pub failed: Vec<String>,
 }
 
+impl JournalState {
+    /// Whether the changes have a lease: settings are in force, and nothing measures.
+    pub fn has_lease(&self) -> bool {
+        self.header.as_ref().is_some_and(|header| header.lease_until_ns.is_some())
+    }
+}
+
 impl CleanupReport {
     /// Whether the cleanup could undo all changes without a failure.
     pub fn is_clean(&self) -> bool {

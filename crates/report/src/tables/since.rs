@@ -1,4 +1,4 @@
-//! What changed since the last run of the study: rows and sentences for the page and for Markdown. All figures are those of a
+//! What changed since the last run of the study: rows and sentences for the page and for Markdown. All figures come from a
 //! comparison.
 
 use crate::compared::{shown, verdict};

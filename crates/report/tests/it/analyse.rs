@@ -13,12 +13,12 @@ fn given(rate: Rate, trials: Vec<GivenTrial>) -> Given {
     Given { driver: "udp", payload: 64, rate, trials }
 }
 
-fn open_loop(trials: Vec<GivenTrial>) -> Given {
+pub(crate) fn open_loop(trials: Vec<GivenTrial>) -> Given {
     given(Rate::Period(Nanos(PERIOD)), trials)
 }
 
 /// Makes a valid trial whose messages have the given legs: `out` and `back` in ns; `None` is a lost message.
-fn trial(status: TrialStatus, legs: &[Option<[i64; 3]>]) -> GivenTrial {
+pub(crate) fn trial(status: TrialStatus, legs: &[Option<[i64; 3]>]) -> GivenTrial {
     let (mut slots, mut echoes) = (Vec::new(), Vec::new());
     for (seq, legs) in legs.iter().enumerate() {
         let (mut row, echo) = slot(seq as u64, PERIOD, 1_000, legs.unwrap_or([1, 1, 1]));
@@ -43,7 +43,7 @@ fn analysed_with(conditions: &[Given], change: impl FnOnce(&mut Manifest)) -> Re
 }
 
 /// Makes a trial with round trips of 30, 31, 32 ... us.
-fn rising(n: i64) -> Vec<Option<[i64; 3]>> {
+pub(crate) fn rising(n: i64) -> Vec<Option<[i64; 3]>> {
     (0..n).map(|k| Some([10_000, 5_000, 15_000 + 1_000 * k])).collect()
 }
 
@@ -590,33 +590,4 @@ fn a_chosen_range_has_figures_in_addition_to_the_whole_trial() {
     let after = asked(Some(range(2_000, 3_000)));
     assert_eq!(after.conditions[0].range.as_ref().map(|c| (c.messages, c.metrics.len())), Some((0, 0)));
     assert!(after.warnings.iter().any(|w| w.problem.code == "range_beyond_end"));
-}
-
-/// Test: the figures of a list of records are those of the report, with lost messages, warm-up, an invalid trial and several conditions.
-#[test]
-fn a_list_has_the_figures_of_the_report() {
-    let with = |change: fn(usize, &mut SenderRow)| {
-        let mut one = trial(TrialStatus::Valid, &rising(800));
-        one.slots.iter_mut().enumerate().for_each(|(at, row)| change(at, row));
-        one
-    };
-    let short = open_loop(vec![trial(TrialStatus::Valid, &rising(50))]);
-    let lossy = with(|at, row| {
-        if at % 300 == 7 {
-            lose(row)
-        }
-    });
-    let warm = with(|at, row| row.warm_up = at < 400);
-    let invalid = trial(TrialStatus::Invalid, &rising(3_000));
-    let folder = tempfile::tempdir().unwrap();
-    let all = [open_loop(vec![lossy, warm, invalid]), short];
-    let record = crate::support::write(&folder.path().join("record"), &all, |_| ());
-    let report = analyse(&record).unwrap();
-    let p99 = |c: &ConditionReport| c.round_trip.as_ref()?.quantile(0.99)?.value_ns();
-    let expected = Brief {
-        worst_p99_ns: report.conditions.iter().filter_map(p99).max(),
-        lost: report.conditions.iter().map(|c| c.counts.lost).sum(),
-    };
-    assert!(expected.worst_p99_ns.is_some() && expected.lost == 3, "{expected:?}");
-    assert_eq!(brief(&record).unwrap(), expected);
 }

@@ -2,6 +2,7 @@
 
 mod against;
 mod analyse;
+mod brief;
 mod causes;
 mod causes_two_clocks;
 mod delivery;

@@ -44,11 +44,9 @@ impl OtherRuns {
         // An agent of this run that changes network cards has a journal of its own.
         let is_own = journal.run == self.own || journal.run.starts_with(&format!("{}.", self.own));
         let is_ours = |pid: i32| own_and_ancestors().any(|ancestor| ancestor == pid);
-        // Settings with a lease are in force, and nothing measures.
-        let has_lease = journal.header.as_ref().is_some_and(|header| header.lease_until_ns.is_some());
         journal.owner_alive
             && !is_own
-            && !has_lease
+            && !journal.has_lease()
             && !journal.header.as_ref().is_some_and(|header| is_ours(header.owner.pid))
     }
 

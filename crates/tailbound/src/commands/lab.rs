@@ -52,7 +52,7 @@ fn list(as_json: bool) -> CommandResult {
     for state in states {
         let life = match (state.owner_alive, state.stale_boot, state.busy) {
             (_, true, _) => "this run belongs to an earlier boot; `tailbound lab cleanup` removes what is left of it",
-            (true, ..) if has_lease(&state) => "holds settings of `tailbound tune apply` until its lease ends",
+            (true, ..) if state.has_lease() => "holds settings of `tailbound tune apply` until its lease ends",
             (true, ..) => "is active",
             (_, _, true) => "is being cleaned up",
             _ => "this run was killed: `tailbound lab cleanup` undoes its changes",
@@ -72,10 +72,6 @@ fn list(as_json: bool) -> CommandResult {
         }
     }
     Ok(ExitCode::Done)
-}
-
-fn has_lease(state: &JournalState) -> bool {
-    state.header.as_ref().is_some_and(|header| header.lease_until_ns.is_some())
 }
 
 fn export(args: &LabExport) -> CommandResult {

@@ -49,9 +49,9 @@ fn cyclone_obeys_what_is_exported_for_it() {
     assert_eq!(of("gc"), "SCHED_FIFO 12 0");
     assert_eq!(of("dq.builtins"), "SCHED_FIFO 12 0");
     let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
-    let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
-    assert_eq!(told["config"]["General/MaxMessageSize"], "4000 B", "{told}");
-    assert_eq!(told["config"]["Internal/Watermarks/WhcHigh"], "159840 B", "{told}");
+    let reported = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
+    assert_eq!(reported["config"]["General/MaxMessageSize"], "4000 B", "{reported}");
+    assert_eq!(reported["config"]["Internal/Watermarks/WhcHigh"], "159840 B", "{reported}");
 }
 
 /// Test: the threads of Cyclone DDS get the scheduling that a receipt of `tune` has, by the file that `tune export` prints.
@@ -72,8 +72,8 @@ fn cyclone_obeys_what_tune_exports() {
     assert_eq!(of("recv"), "SCHED_FIFO 42 1", "{seen:?}");
     assert!(of("gc").starts_with("SCHED_FIFO 12"), "{seen:?}");
     let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
-    let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
-    assert_eq!(told["config"]["General/MaxMessageSize"], "4000 B", "{told}");
+    let reported = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
+    assert_eq!(reported["config"]["General/MaxMessageSize"], "4000 B", "{reported}");
 }
 
 /// Test: Fast DDS loads the profile that `tune export` prints.
@@ -89,8 +89,8 @@ fn fast_dds_takes_what_tune_exports() {
     let xml = tune_export::exported(&bench, &["receipt.json", "--format", "fastdds"]);
     succeeded(&bench.run(&with_config(&bench, "fastdds", "process", &xml), &[]));
     let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
-    let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
-    assert_eq!(told["transports"][0]["max_message_size"], 4000, "{told}");
+    let reported = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
+    assert_eq!(reported["transports"][0]["max_message_size"], 4000, "{reported}");
 }
 
 #[test]
@@ -115,20 +115,20 @@ fn fast_dds_takes_what_is_exported_for_it() {
         let report = bench.report();
         assert_eq!(report["conditions"][0]["counts"]["answered"], 500, "{options}: {}", report["findings"]);
         let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
-        let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
-        println!("{options}: {told}");
+        let reported = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
+        println!("{options}: {reported}");
         let shared = if options.contains("data-sharing") { "on" } else { "off" };
         let mode = if options.contains("async") { "async" } else { "sync" };
         let inside = if options.contains("intra-process") { "full" } else { "off" };
-        assert_eq!(told["intra_process"], inside, "{told}");
+        assert_eq!(reported["intra_process"], inside, "{reported}");
         let kind = if packets { "udp:" } else { "shm:" };
-        let ends: Vec<_> = told["end_points"].as_object().unwrap().values().collect();
+        let ends: Vec<_> = reported["end_points"].as_object().unwrap().values().collect();
         let locators: Vec<_> = ends.iter().flat_map(|e| e["locators"].as_array().unwrap()).collect();
         let here = !locators.is_empty() && locators.iter().all(|l| l.as_str().unwrap().starts_with(kind));
-        assert!(here && ends.iter().all(|e| e["data_sharing"] == shared), "{options}: {told}");
-        assert!(ends.iter().any(|e| e["publish_mode"] == mode), "{options}: {told}");
+        assert!(here && ends.iter().all(|e| e["data_sharing"] == shared), "{options}: {reported}");
+        assert!(ends.iter().any(|e| e["publish_mode"] == mode), "{options}: {reported}");
         if packets {
-            assert_eq!(told["transports"][0]["max_message_size"], 4000);
+            assert_eq!(reported["transports"][0]["max_message_size"], 4000);
         }
     }
 }

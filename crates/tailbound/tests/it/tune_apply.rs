@@ -38,19 +38,21 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A value for swappiness that it does not have.
-fn other(found: &AsFound) -> String {
-    found.other(if found.value == "0" { 1 } else { -1 })
+/// A receipt that sets swappiness to a value that it does not have, and the other settings: bench, swappiness as found, this value.
+/// `None` if this machine forbids it.
+fn ready(others: &[&str]) -> Option<(Bench, AsFound, String)> {
+    if cannot() {
+        return None;
+    }
+    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
+    let wanted = found.other(if found.value == "0" { 1 } else { -1 });
+    receipt(&bench, "receipt.json", &[&[format!("host.sysctl.vm.swappiness={wanted}").as_str()], others].concat());
+    Some((bench, found, wanted))
 }
 
 #[test]
 fn a_confirmed_setting_stays_until_it_is_reverted() {
-    if cannot() {
-        return;
-    }
-    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
-    let wanted = other(&found);
-    receipt(&bench, "receipt.json", &[&format!("host.sysctl.vm.swappiness={wanted}"), "ends.pong.cpus=0"]);
+    let Some((bench, found, wanted)) = ready(&["ends.pong.cpus=0"]) else { return };
     let text = apply(&bench, "10min");
     assert_eq!(read(SWAPPINESS), wanted);
     let export = "ends.pong.cpus=0  (`tailbound tune export receipt.json --format systemd`)";
@@ -75,12 +77,7 @@ fn a_confirmed_setting_stays_until_it_is_reverted() {
 
 #[test]
 fn a_setting_is_put_back_when_its_lease_ends() {
-    if cannot() {
-        return;
-    }
-    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
-    let wanted = other(&found);
-    receipt(&bench, "receipt.json", &[&format!("host.sysctl.vm.swappiness={wanted}")]);
+    let Some((bench, found, wanted)) = ready(&[]) else { return };
     apply(&bench, "1s");
     wait_until("the lease ends", || read(SWAPPINESS) == found.value);
     wait_until("the journal is removed", || std::fs::read_dir(bench.path("state/journal")).unwrap().count() == 0);
@@ -97,12 +94,7 @@ fn a_setting_is_put_back_when_its_lease_ends() {
 
 #[test]
 fn a_cleanup_puts_back_what_a_killed_holder_had_set() {
-    if cannot() {
-        return;
-    }
-    let (bench, found) = (Bench::new(), AsFound::keep(SWAPPINESS));
-    let wanted = other(&found);
-    receipt(&bench, "receipt.json", &[&format!("host.sysctl.vm.swappiness={wanted}")]);
+    let Some((bench, found, wanted)) = ready(&[]) else { return };
     apply(&bench, "10min");
     let pid = holder(&bench);
     // SAFETY: the process of the lease, which this test has started.

@@ -84,7 +84,7 @@ pub fn with(spec: &TrialSpec, scheduling: &Scheduling, end: End, vendor: Vendor)
     let driver = description(name)?;
     let (mut options, _) = options(spec, end, driver);
     options.retain(|(key, _)| !OF_PATH.contains(&key.as_str()) || spec.driver.options.contains_key(key));
-    let of_path = "interface, address and peers are not in this file, because those of the study belong to its path: insert yours";
+    let of_path = "interface, address and peers are not in this file, because the values of the study belong to its path: insert yours";
     let of_end = of_end(spec, end, scheduling);
     let what = "configuration of the trials".to_owned();
     write(Source { what, spec, end: &of_end, options, driver, notes: vec![of_path.to_owned()] })

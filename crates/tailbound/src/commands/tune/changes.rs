@@ -119,7 +119,7 @@ impl Changes {
 /// The specification of the trials of a receipt's study, with further settings.
 fn spec(receipt: &Receipt, more: &[String]) -> Result<TrialSpec, Failure> {
     let settings = [receipt.settings.as_slice(), more].concat();
-    let plan: Plan = crate::commands::run::load_text(&receipt.name, &receipt.study, Path::new(""), &settings)?;
+    let plan: Plan = crate::commands::run::load_text(&receipt.name, &receipt.study, &receipt.directory, &settings)?;
     let is_possible = |c: &&Condition| c.not_possible.is_none();
     let condition = plan.conditions.iter().find(is_possible).or(plan.conditions.first());
     condition.map(|c| c.spec.clone()).ok_or_else(|| Failure::bad_input("the study of the receipt has no condition"))

@@ -131,8 +131,7 @@ fn wait(signals: &SignalFd, end: Instant) -> Result<bool, Failure> {
 /// The journals of leases that are not confirmed: the owner of the first ones runs, the one of the others was killed.
 fn leases() -> Result<(Vec<JournalState>, Vec<JournalState>), Failure> {
     let all = journal::list().map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
-    let is_lease = |state: &JournalState| state.header.as_ref().is_some_and(|header| header.lease_until_ns.is_some());
-    Ok(all.into_iter().filter(is_lease).partition(|state| state.owner_alive))
+    Ok(all.into_iter().filter(JournalState::has_lease).partition(|state| state.owner_alive))
 }
 
 /// Refuses a second lease beside one that is not confirmed.

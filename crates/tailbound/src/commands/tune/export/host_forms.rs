@@ -51,7 +51,7 @@ pub fn tuned(changes: &Changes) -> Page {
     if !sections.0.is_empty() {
         page.lines.extend(["[main]".to_owned(), "summary=Changes that tailbound tune kept".to_owned()]);
         page.note("The profile includes no other one: add `include=` with the profile that you use now.");
-        page.note("Never run: names of sections and options are those of TuneD 2.20.");
+        page.note("Never run: names of sections and options are as in TuneD 2.20.");
     }
     for (section, lines) in sections.0 {
         page.lines.extend([String::new(), format!("[{section}]")]);
