@@ -66,7 +66,7 @@ NICE = "policy: other, nice: -20"
 
 SITUATIONS = (
     Situation(
-        "hog", udp("udp"), a_hog, "waited for the CPU",
+        "hog", udp("udp"), a_hog, "waiting for a CPU",
         ("ends.pong.scheduling={ policy: fifo", "ends.pong.cpus", "ends.pong.scheduling={ receive: { policy: fifo",
          "ends.pong.scheduling={ main: { policy: fifo"),
         (scheduling("ping", "", FIFO.format(60)), scheduling("ping", "", NICE), scheduling("pong", "", FIFO.format(40)),
@@ -77,7 +77,7 @@ SITUATIONS = (
         "measure: { ping-pong: { duration: 2s, warm_up: 50, receive: block } }\nrate: 500 Hz\npath: veth\ndriver: cyclonedds\nends:\n"
         "  ping: { place: netns, cpus: 0 }\n"
         "  pong: { place: netns, cpus: 1, scheduling: { main: { policy: fifo, priority: 80 } } }\n",
-        a_hog, "waited for the CPU",
+        a_hog, "waiting for a CPU",
         ("ends.pong.scheduling=", "ends.pong.cpus"),
         (scheduling("ping", "", FIFO.format(60)), scheduling("ping", "receive", FIFO.format(60)),
          "ends.pong.scheduling={ main: { policy: fifo, priority: 80 }, receive: { policy: fifo, priority: 40 } }",
@@ -93,8 +93,8 @@ SITUATIONS = (
     Situation(
         "buffer", udp("{ udp: { rcvbuf: 2304 } }"), two_hogs, "",
         ("driver.udp.rcvbuf=",),
-        ("driver.udp.sndbuf=8388608", "host.sysctl.net.core.rmem_max=16777216", "host.sysctl.net.core.rmem_default=8388608",
-         "host.sysctl.net.core.netdev_max_backlog=10000", "driver.udp.receive_threads=multiple", scheduling("ping", "", NICE),
+        ("driver.udp.sndbuf=65536", "host.sysctl.net.core.rmem_max=16777216", "host.sysctl.net.core.rmem_default=8388608",
+         "host.sysctl.net.core.netdev_max_backlog=10000", "measure.hand_off=thread", scheduling("ping", "", NICE),
          "host.kernel_threads.ksoftirqd/1={ policy: fifo, priority: 60 }")),
     Situation(
         "queue",
@@ -103,7 +103,7 @@ SITUATIONS = (
         f"  ping: {{ place: {{ existing-netns: {planted.PING} }} }}\n  pong: {{ place: {{ existing-netns: {planted.PONG} }} }}\n",
         a_long_queue, "queue",
         ("driver.udp.priority=",),
-        ("driver.udp.sndbuf=65536", "driver.udp.rcvbuf=8388608", scheduling("ping", "", FIFO.format(60)),
+        ("driver.udp.sndbuf=65536", "driver.udp.rcvbuf=1048576", scheduling("ping", "", FIFO.format(60)),
          scheduling("pong", "", FIFO.format(60)), "host.sysctl.net.core.netdev_max_backlog=10000", "ends.pong.cpus=1",
          "host.sysctl.net.core.dev_weight=128")),
 )
