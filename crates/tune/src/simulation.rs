@@ -216,12 +216,14 @@ fn each_outcome_has_its_reason() {
         script.effects.insert(helps, (0, -2.0));
     }
     script.effects.insert("change-1", (1, 0.7));
+    script.effects.insert("change-3", (1, 0.55));
     (script.harms_median, script.refused) = ("change-0", "change-4");
     let budget = Duration::from_secs(3 * 24 * 7);
     let receipt = run(&mut script, &Options { budget: Some(budget), ..options(RuleName::Looks, 3) });
     assert_eq!(receipt.kept, ["change-2"]);
     assert_eq!(receipt.tried[0].outcome, Outcome::BrokeGuard(Guard::Median));
-    assert_eq!(receipt.tried[1].verdict, Some(Verdict::Futile));
+    assert_eq!((receipt.tried[1].verdict, receipt.tried[1].pairs), (Some(Verdict::Worse), 4));
+    assert_eq!(receipt.tried[3].verdict, Some(Verdict::Futile));
     assert_eq!(receipt.tried[4].outcome, Outcome::NotPossible("the kernel refuses it".into()));
     assert_eq!(receipt.tried[7].outcome, Outcome::NoTimeLeft);
     assert!(receipt.seconds <= budget.as_secs(), "{} s", receipt.seconds);

@@ -151,6 +151,10 @@ fn evidence(tried: &Tried) -> String {
             let beside = beside.unwrap_or_default();
             format!("{measured}: better, but not shown to be needed beside the other kept changes{beside}")
         }
+        (_, Some(Verdict::Futile)) if tried.ratio.is_some_and(|[_, low, _]| low > 1.0) => {
+            let words = verdict_words(Verdict::Futile);
+            format!("{measured}: {words}; it looks worse, which {} pairs do not prove", tried.pairs)
+        }
         (_, Some(verdict)) => format!("{measured}: {}", verdict_words(verdict)),
         (_, None) => measured,
     }

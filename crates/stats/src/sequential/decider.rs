@@ -113,8 +113,11 @@ impl Decider {
 
     fn by_looks(&self, looks: &Looks, limit: f64, logs: &[f64]) -> Step {
         let deviate = z(logs);
-        if deviate.abs() > limit {
-            return Step::Stop(if deviate < 0.0 { Verdict::Better } else { Verdict::Worse });
+        if deviate < -limit {
+            return Step::Stop(Verdict::Better);
+        }
+        if deviate > looks.limit_of_worse() {
+            return Step::Stop(Verdict::Worse);
         }
         if ratio(logs).is_some_and(|r| r.low > self.margins.gain) {
             return Step::Stop(Verdict::Futile);
@@ -175,6 +178,9 @@ mod tests {
     fn each_verdict_has_pairs_that_lead_to_it() {
         assert_eq!(looks().step(&pairs(6, -1.0, 0.1)), Step::Stop(Verdict::Better));
         assert_eq!(looks().step(&pairs(6, 1.0, 0.1)), Step::Stop(Verdict::Worse));
+        // At the first look too, if the limits of the look exclude 1; otherwise futility stops first.
+        assert_eq!(looks().step(&pairs(4, 1.1, 0.1)), Step::Stop(Verdict::Worse));
+        assert_eq!(looks().step(&pairs(4, 0.3, 0.15)), Step::Stop(Verdict::Futile));
         assert_eq!(looks().step(&pairs(4, 0.0, 0.01)), Step::Stop(Verdict::Futile));
         assert_eq!(looks().step(&pairs(12, -0.25, 0.4)), Step::Stop(Verdict::NoWorse));
         assert_eq!(looks().step(&pairs(12, 0.0, 0.6)), Step::Stop(Verdict::Undecided));

@@ -15,10 +15,13 @@ const FARTHEST: f64 = 9.0;
 /// Testing Procedure for Clinical Trials, Biometrics 35, 1979): little early, most of it at the last look. They are computed by
 /// the recursion of P. Armitage, C. K. McPherson and B. C. Rowe (Repeated Significance Tests on Accumulating Data, Journal of the
 /// Royal Statistical Society A 132, 1969).
+///
+/// The limit for a larger figure is another one ([`Looks::limit_of_worse`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Looks {
     pairs: Vec<usize>,
     limits: Vec<f64>,
+    limit_of_worse: f64,
 }
 
 impl Looks {
@@ -38,7 +41,8 @@ impl Looks {
         assert!(alpha > 0.0 && alpha < 1.0);
         let last = pairs[pairs.len() - 1] as f64;
         let times: Vec<f64> = pairs.iter().map(|n| *n as f64 / last).collect();
-        Looks { pairs: pairs.to_vec(), limits: limits(&times, alpha) }
+        let limit_of_worse = exceeded_with(alpha / 2.0 / pairs.len() as f64);
+        Looks { pairs: pairs.to_vec(), limits: limits(&times, alpha), limit_of_worse }
     }
 
     /// Largest number of pairs: after it the test ends.
@@ -56,6 +60,14 @@ impl Looks {
     pub fn limit(&self, pairs: usize) -> Option<f64> {
         let at = self.pairs.iter().position(|n| *n == pairs)?;
         Some(self.limits[at])
+    }
+
+    /// The limit that the standard normal deviate must exceed at a look for the figure to be larger.
+    ///
+    /// The limits of [`Looks::limit`] spend so little of the error rate at early looks that a test for futility always stops
+    /// before them. Here each look has an equal part of alpha / 2 (Bonferroni), so that a large effect is found at the first one.
+    pub fn limit_of_worse(&self) -> f64 {
+        self.limit_of_worse
     }
 }
 
@@ -129,5 +141,7 @@ mod tests {
         assert_eq!(looks.after(12), None);
         assert_eq!(looks.last(), 12);
         assert_eq!(looks.limit(5), None);
+        // 0.05 / 8 / 2 / 4 of the normal distribution.
+        assert!((looks.limit_of_worse() - 3.162).abs() < 0.001, "{}", looks.limit_of_worse());
     }
 }
