@@ -9,13 +9,14 @@ from . import planted
 class Situation:
     """`plant`: makes a context manager, which gives the control group in which Tailbound runs, or None. `remedies`: beginnings of settings
     of which at least one must be kept. `decoys`: settings of which none may be kept; `tune` tries them with --try, beside the candidates
-    of its own rules. `cause`: a word of the first cause of the receipt."""
+    of its own rules. `cause`: a word of the first cause of the receipt. `netns`: network namespace in which Tailbound runs."""
     name: str
     study: str
     plant: Callable
     cause: str
     remedies: tuple
     decoys: tuple
+    netns: str = ""
 
 
 def udp(driver):
@@ -43,8 +44,8 @@ def two_hogs():
 def a_quota():
     with ExitStack() as stack:
         group = stack.enter_context(planted.quota(40, 100))
-        # A second program of the same group.
-        stack.enter_context(planted.hog(0, 30, 100, group=group))
+        # A second program of the same group, which alone uses up the quota in each period.
+        stack.enter_context(planted.hog(0, 60, 100, group=group))
         planted.settle()
         yield group
 
@@ -87,7 +88,8 @@ SITUATIONS = (
          "host.kernel_threads.ksoftirqd/1={ policy: fifo, priority: 60 }")),
     Situation(
         "quota", udp("udp"), a_quota, "quota",
-        ("host.cpu_quota=off",),
+        # A quota does not apply to real-time threads.
+        ("host.cpu_quota=off", "ends.ping.scheduling={ policy: fifo", "ends.pong.scheduling={ policy: fifo"),
         (scheduling("ping", "", NICE), scheduling("pong", "", NICE), "ends.pong.cpus=0", "ends.ping.cpus=1", "middleware.timer_slack=least",
          "host.sysctl.kernel.sched_autogroup_enabled=0", "host.sysctl.net.core.busy_read=50")),
     Situation(
@@ -102,8 +104,8 @@ SITUATIONS = (
         "path: { existing: { ping: { interface: eth0 }, pong: { interface: eth0 } } }\nends:\n"
         f"  ping: {{ place: {{ existing-netns: {planted.PING} }} }}\n  pong: {{ place: {{ existing-netns: {planted.PONG} }} }}\n",
         a_long_queue, "queue",
-        ("driver.udp.priority=",),
-        ("driver.udp.sndbuf=65536", "driver.udp.rcvbuf=1048576", scheduling("ping", "", FIFO.format(60)),
+        ("host.queue.to-pong=",),
+        ("driver.udp.priority=6", "driver.udp.sndbuf=65536", "driver.udp.rcvbuf=1048576", scheduling("ping", "", FIFO.format(60)),
          scheduling("pong", "", FIFO.format(60)), "host.sysctl.net.core.netdev_max_backlog=10000", "ends.pong.cpus=1",
-         "host.sysctl.net.core.dev_weight=128")),
+         "host.sysctl.net.core.dev_weight=128"), planted.BRIDGE),
 )

@@ -189,6 +189,41 @@ pub fn beyond_options(index: u32, all: &[QueueDiscipline]) -> io::Result<Option<
     Ok(None)
 }
 
+/// Why these queue disciplines of an interface could not be restored exactly, found by an attempt at the loopback interface of a
+/// temporary network namespace; `None` = they can be. The kernel's default one comes by itself.
+///
+/// # Errors
+/// Netlink or a new network namespace is not available.
+pub fn beyond_restoring(index: u32, all: &[QueueDiscipline]) -> io::Result<Option<String>> {
+    if all.first().is_none_or(QueueDiscipline::is_default) {
+        return Ok(None);
+    }
+    if let Some(why) = beyond_options(index, all)? {
+        return Ok(Some(why));
+    }
+    let attempt = || {
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)?;
+        differs_when_set_again(nix::net::if_::if_nametoindex("lo")?, all)
+    };
+    // A thread of its own enters the new namespace, so that the caller stays in its own.
+    std::thread::scope(|scope| scope.spawn(attempt).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// What differs if queue disciplines that were read elsewhere are set at this interface.
+///
+/// # Errors
+/// Netlink is not available.
+pub fn differs_when_set_again(index: u32, all: &[QueueDiscipline]) -> io::Result<Option<String>> {
+    let set = |all: &[QueueDiscipline]| all.iter().filter(|one| !one.is_default()).cloned().collect::<Vec<_>>();
+    Ok(match put_back(index, all).and_then(|()| read(index)) {
+        Err(error) => Some(format!("when it was tried out, the kernel refused it ({error})")),
+        Ok(again) if set(&again) != set(all) => {
+            Some("when it was tried out, the kernel reported other options".to_owned())
+        }
+        Ok(_) => None,
+    })
+}
+
 /// Sets queue disciplines of an interface that were read before, in the place of the present ones; those that are there are left.
 /// Default ones come by themselves.
 ///

@@ -111,18 +111,7 @@ fn differs_when_set_again(all: Vec<QueueDiscipline>, queues: u16) -> io::Result<
         handle.link().add(pair).execute().await
     };
     converse(&netns, make)?.join()??;
-    let attempt = move || {
-        let index = nix::net::if_::if_nametoindex("tb-a")?;
-        let set = |all: &[QueueDiscipline]| all.iter().filter(|one| !one.is_default()).cloned().collect::<Vec<_>>();
-        let again = queues::put_back(index, &all).and_then(|()| queues::read(index));
-        Ok::<_, io::Error>(match again {
-            Err(error) => Some(format!("when it was tried out, the kernel refused it ({error})")),
-            Ok(again) if set(&again) != set(&all) => {
-                Some("when it was tried out, the kernel reported other options".to_owned())
-            }
-            Ok(_) => None,
-        })
-    };
+    let attempt = move || queues::differs_when_set_again(nix::net::if_::if_nametoindex("tb-a")?, &all);
     run_in(&netns, attempt)?.join()?
 }
 

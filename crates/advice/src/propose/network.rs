@@ -2,7 +2,7 @@
 
 use crate::case::{Case, Proposal};
 use tailbound_document::CauseWord;
-use tailbound_model::{PathSpec, PlaceSpec, ReceiveMode};
+use tailbound_model::{DEFAULT_QUEUE, PathSpec, PlaceSpec, ReceiveMode};
 
 /// Receive buffers that hold this many messages are large enough for a burst.
 const BURST_MESSAGES: u64 = 4096;
@@ -84,7 +84,10 @@ pub(crate) fn packet_priority(case: &Case<'_>) -> Vec<Proposal> {
     let sender = case.other_end();
     let driver = case.driver_of(sender);
     let has = |key: &str| driver.options.contains_key(key);
-    if driver.name != "udp" || has("priority") {
+    // A packet that crosses a pair of virtual interfaces into another network namespace loses its priority
+    // (`____dev_forward_skb` of include/linux/netdevice.h).
+    let loses_priority = case.spec_of(sender).place != PlaceSpec::Process && is_elsewhere(case);
+    if driver.name != "udp" || has("priority") || loses_priority {
         return Vec::new();
     }
     let by = case.by().map_or("the queue discipline".to_owned(), |by| format!("`{}`", by.name));
@@ -139,15 +142,50 @@ pub(crate) fn shaping(case: &Case<'_>) -> Vec<Proposal> {
     let text = format!(
         "Give the messages a transmit queue of their own at the {sender} end, and their packets the priority {FIRST_PRIORITY}."
     );
-    // The packets can wait at another device, e.g. at a port of a bridge.
-    let is_elsewhere = match (&spec.path, case.by().and_then(|by| by.name.split_once(" of "))) {
+    vec![Proposal::new(settings, if is_elsewhere(case) { 0.1 } else { 0.8 }, text)]
+}
+
+/// Whether the packets wait at another device than the interface of their sender, e.g. at a port of a bridge.
+fn is_elsewhere(case: &Case<'_>) -> bool {
+    match (&case.situation.spec.path, queue_of_cause(case)) {
         (PathSpec::Existing { ping, pong }, Some((_, device))) => {
-            let own = if sender == "ping" { ping } else { pong };
+            let own = if case.other_end() == "ping" { ping } else { pong };
             own.interface.as_deref().is_some_and(|interface| interface != device)
         }
         _ => false,
+    }
+}
+
+/// Kind of the queue discipline in which the packets waited, and name of its device.
+fn queue_of_cause<'a>(case: &Case<'a>) -> Option<(&'a str, &'a str)> {
+    case.by().and_then(|by| by.name.split_once(" of "))
+}
+
+/// Another queue discipline at the device: none that limits the rate, or one in which streams take turns.
+pub(crate) fn other_queue(case: &Case<'_>) -> Vec<Proposal> {
+    let Some((kind, device)) = queue_of_cause(case) else { return Vec::new() };
+    let is_here =
+        |place: &PlaceSpec| matches!(place, PlaceSpec::Process | PlaceSpec::Netns | PlaceSpec::ExistingNetns(_));
+    let spec = case.situation.spec;
+    // Interfaces that Tailbound makes have other names in each trial.
+    let is_existing = matches!(spec.path, PathSpec::Existing { .. });
+    if !is_existing || !(is_here(&spec.ping.place) || is_here(&spec.pong.place)) {
+        return Vec::new();
+    }
+    let key = format!("host.queue.{device}");
+    if case.sets_host(&key) {
+        return Vec::new();
+    }
+    let (value, fit, text) = match kind {
+        "fq_codel" | "fq" | "cake" | "sfq" => return Vec::new(),
+        "tbf" | "htb" | "hfsc" | "netem" => (
+            DEFAULT_QUEUE,
+            0.9,
+            format!("Remove the queue discipline {kind} of the device `{device}`, which holds packets back."),
+        ),
+        _ => ("fq_codel", 0.7, format!("Let streams take turns at the device `{device}`, in place of {kind}.")),
     };
-    vec![Proposal::new(settings, if is_elsewhere { 0.1 } else { 0.8 }, text)]
+    vec![Proposal::new(vec![format!("{key}={value}")], fit, text)]
 }
 
 /// A smaller send buffer, so that fewer packets of the end itself wait.
@@ -169,7 +207,7 @@ pub(crate) fn send_buffer(case: &Case<'_>) -> Vec<Proposal> {
 /// A queue discipline that holds packets back, by hand.
 pub(crate) fn discipline(case: &Case<'_>) -> Vec<Proposal> {
     let Some(by) = case.by() else { return Vec::new() };
-    let (kind, device) = by.name.split_once(" of ").unwrap_or(("", by.name.as_str()));
+    let (kind, device) = queue_of_cause(case).unwrap_or(("", by.name.as_str()));
     let text = match kind {
         "netem" | "tbf" => format!(
             "Replace the queue discipline {kind} of the device `{device}`, which holds packets back, or give the messages a \

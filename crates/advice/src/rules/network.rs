@@ -133,6 +133,22 @@ pub(super) const RULES: &[Rule] = &[
         ..BASE
     },
     Rule {
+        key: "other-queue",
+        causes: &[CauseWord::QueueDiscipline],
+        condition: "the device is known, and an end runs on this host without a guest",
+        knob: "host.queue.{interface}",
+        value: "default in place of one that limits the rate or delays; fq_codel in place of one in which all packets share a queue",
+        remedy: "remove a queue discipline that holds packets back (tc qdisc del dev DEVICE root), or replace it by one in which \
+                 streams take turns (tc qdisc replace dev DEVICE root fq_codel)",
+        expected: estimate(50, 100),
+        risk: "limits of the old queue discipline no longer hold, so that the next device gets more packets",
+        undo: "set the old queue discipline again; Tailbound restores it after the trials",
+        watch: &[Watch::Loss],
+        source: "tc(8), tc-tbf(8), tc-fq_codel(8)",
+        propose: network::other_queue,
+        ..BASE
+    },
+    Rule {
         key: "queue-with-bands",
         causes: &[CauseWord::QueueDiscipline],
         condition: "the device is known",

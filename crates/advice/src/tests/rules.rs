@@ -209,6 +209,13 @@ fn of_network() -> Vec<Test> {
         let side = || ExistingEnd { interface: Some("eth0".into()), ..ExistingEnd::default() };
         spec.path = PathSpec::Existing { ping: side(), pong: side() };
     });
+    let at_interface = |kind: &str| {
+        let by = format!("{kind} of eth0");
+        of(QueueDiscipline).by(&by, "").with(|spec| {
+            let side = || ExistingEnd { interface: Some("eth0".into()), ..ExistingEnd::default() };
+            spec.path = PathSpec::Existing { ping: side(), pong: side() };
+        })
+    };
     let rmem = |n| lost(LossKind::SocketBuffer).fact("net.core.rmem_max", FactValue::Number(n));
     vec![
         test("receive-buffer", lost(LossKind::SocketBuffer), lost(LossKind::Backlog)),
@@ -219,6 +226,7 @@ fn of_network() -> Vec<Test> {
         test("own-queue", queue(), place(queue(), PlaceSpec::Netns).with(|s| s.path = PathSpec::Loopback)),
         test("transport-priority", dds(queue()), queue()),
         test("send-buffer", queue(), with(queue(), "sndbuf")),
+        test("other-queue", at_interface("tbf"), at_interface("fq_codel")),
         test("queue-with-bands", queue(), of(QueueDiscipline)),
         test("meet-the-gate", stream, of(Gate)),
         test("busy-poll", of(Softirq), sysctl(of(Softirq), "net.core.busy_read")),

@@ -108,6 +108,26 @@ fn a_long_queue_of_a_bridge_is_answered_by_priorities_and_queues_of_its_own() {
 }
 
 #[test]
+fn a_shaper_at_a_port_of_a_bridge_is_removed_and_a_priority_does_not_reach_it() {
+    let world = |by: &str| {
+        World::new().cause(CauseWord::QueueDiscipline).by(by, "").with(|spec| {
+            let side = || ExistingEnd { interface: Some("eth0".into()), ..ExistingEnd::default() };
+            spec.path = PathSpec::Existing { ping: side(), pong: side() };
+            spec.ping.place = PlaceSpec::ExistingNetns("robot".into());
+            spec.pong.place = PlaceSpec::ExistingNetns("robot".into());
+        })
+    };
+    let shaped = world("tbf of to-pong").settings();
+    assert_eq!(shaped[0], "host.queue.to-pong=default");
+    let is_priority = |setting: &String| setting == "driver.udp.priority=6";
+    assert!(!shaped.iter().any(is_priority), "{shaped:?}");
+    let shared = world("pfifo of eth0").settings();
+    assert!(shared.contains(&"host.queue.eth0=fq_codel".to_owned()) && shared.iter().any(is_priority), "{shared:?}");
+    let fair = world("fq_codel of eth0").settings();
+    assert!(!fair.iter().any(|setting| setting.starts_with("host.queue")), "{fair:?}");
+}
+
+#[test]
 fn without_a_cause_that_was_seen_or_counted_there_is_no_advice() {
     let mut world = hog("fifo 50");
     world.causes[0].proven_ns = 0;

@@ -16,7 +16,7 @@ pub enum KnobError {
         /// Reason why the host setting does not exist on this host.
         why: String,
     },
-    /// Error: other programs of the host need the interface, so its settings are never changed.
+    /// Error: other programs of the host need what the interface has, so that it is never changed.
     Needed {
         /// Path of the host setting's key in the study file.
         key: String,
@@ -88,6 +88,12 @@ impl KnobError {
             ),
             KnobError::Journal(error) => error.problem(),
         }
+    }
+
+    /// No interface has the name that the host setting contains.
+    pub(super) fn no_interface(key: &str, what: String) -> KnobError {
+        let why = "no interface has this name in the network namespaces of Tailbound and of the ends".to_owned();
+        KnobError::Absent { key: key.to_owned(), what, why }
     }
 
     /// Converts a failed read or write of a host setting to an error.

@@ -5,7 +5,7 @@ use super::file::FileSetting;
 use super::latency::LatencySetting;
 use super::place::Place;
 use super::setting::Setting;
-use super::{governor, irq, kthread, nic, quota};
+use super::{governor, irq, kthread, nic, queue, quota};
 use crate::process::group_dirs;
 use std::path::Path;
 use tailbound_model::{KVM_HALT_POLL, KnobSpec};
@@ -23,6 +23,7 @@ pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting
         KnobSpec::IrqAffinity { irq, .. } => irq::find(irq, &spec.key()),
         KnobSpec::KernelThreads { threads, scheduling } => kthread::find(threads, scheduling, &spec.key()),
         KnobSpec::Nic { interface, setting, value } => nic::find(interface, *setting, *value, place, &spec.key()),
+        KnobSpec::Queue { interface, kind } => queue::find(interface, kind, place, &spec.key()),
         KnobSpec::KvmHaltPoll { .. } => Ok(vec![Box::new(FileSetting::of(KVM_HALT_POLL.into(), None))]),
         KnobSpec::CpuQuota => quota::find(&group_dirs(std::process::id() as i32, "cpu"), &spec.key()),
         KnobSpec::CpuDmaLatency { .. } => Ok(vec![Box::new(LatencySetting::default())]),

@@ -17,6 +17,7 @@ mod kthread;
 mod latency;
 mod nic;
 mod place;
+mod queue;
 mod quota;
 mod setting;
 

@@ -8,7 +8,7 @@ use crate::process::effective_capabilities;
 use std::io;
 use tailbound_model::{NetnsId, NicSetting, Undo};
 
-const CAP_NET_ADMIN: u64 = 1 << 12;
+pub(super) const CAP_NET_ADMIN: u64 = 1 << 12;
 
 /// A setting (such as the number of queues) of a network interface.
 #[derive(Debug)]
@@ -34,10 +34,7 @@ pub(super) fn find(
         Ok((index, tune::most(interface, setting)?))
     };
     let (ifindex, most) = place.inside(look).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            let why = "no interface has this name in the network namespaces of Tailbound and of the ends".to_owned();
-            KnobError::Absent { key: key.to_owned(), what: what(), why }
-        }
+        io::ErrorKind::NotFound => KnobError::no_interface(key, what()),
         _ => KnobError::of(key, what(), "read", &setting.text(value), &error),
     })?;
     if place.is_callers()

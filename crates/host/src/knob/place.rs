@@ -37,6 +37,15 @@ impl Place {
         self.netns.as_ref().map(|(_, id)| id.clone())
     }
 
+    /// Identity of the place's network namespace, also of the caller's.
+    ///
+    /// # Errors
+    /// /proc is not available.
+    pub(super) fn network(&self) -> io::Result<NetnsId> {
+        let own = || Ok(NetnsId { inode: std::fs::metadata("/proc/thread-self/ns/net")?.ino(), path: String::new() });
+        self.id().map_or_else(own, Ok)
+    }
+
     /// Whether both places have the same network namespace; the names of their ends can differ.
     pub(super) fn is_same(&self, other: &Place) -> bool {
         self.id().map(|id| id.inode) == other.id().map(|id| id.inode)

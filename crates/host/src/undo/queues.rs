@@ -45,7 +45,11 @@ pub(super) fn restore(
 
 /// Whether an interface that has these queue disciplines `now` has them from this run, which set one of this kind with this handle.
 fn is_of_this_run(now: &[QueueDiscipline], before: &[QueueDiscipline], (kind, handle): (&str, u32)) -> bool {
-    let is_set = now.first().is_some_and(|root| root.kind == kind && root.handle == handle);
+    // Without a handle, this run took away what was there, so that the kernel set its default one.
+    let is_set = match handle {
+        0 => is_default(now) && !is_default(before),
+        _ => now.first().is_some_and(|root| root.kind == kind && root.handle == handle),
+    };
     // An earlier attempt may have ended before everything was restored.
     let is_begun = now.first().is_some_and(|root| !root.is_default() && before.first() == Some(root));
     // One with traffic classes was removed before another one took its place, which the kernel may then have refused.

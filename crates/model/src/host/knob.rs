@@ -63,7 +63,17 @@ pub enum KnobSpec {
         /// Value of the setting: a number of queues or frames, a delay in us, or 1 for on and 0 for off.
         value: u32,
     },
+    /// Host setting: the queue discipline at the root of a network interface, for the packets that it sends.
+    Queue {
+        /// Name of the interface, at the places of the ends or, if it does not exist there, on Tailbound's host.
+        interface: String,
+        /// Kind of the queue discipline, with the kernel's own options, or [`DEFAULT_QUEUE`].
+        kind: String,
+    },
 }
+
+/// In place of the kind of a queue discipline: the one that the kernel gives an interface.
+pub const DEFAULT_QUEUE: &str = "default";
 
 /// Settings of a network interface, as in ethtool(8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +138,7 @@ impl KnobSpec {
             KnobSpec::IrqAffinity { irq, .. } => format!("host.irq_affinity.{irq}"),
             KnobSpec::KernelThreads { threads, .. } => format!("host.kernel_threads.{threads}"),
             KnobSpec::Nic { interface, setting, .. } => format!("host.nic.{interface}.{}", setting.word()),
+            KnobSpec::Queue { interface, .. } => format!("host.queue.{interface}"),
         }
     }
 
@@ -143,6 +154,7 @@ impl KnobSpec {
             KnobSpec::IrqAffinity { cpus, .. } => cpus.to_string(),
             KnobSpec::KernelThreads { scheduling, .. } => scheduling.to_string(),
             KnobSpec::Nic { setting, value, .. } => setting.text(*value),
+            KnobSpec::Queue { kind, .. } => kind.clone(),
         }
     }
 
@@ -152,6 +164,8 @@ impl KnobSpec {
             KnobSpec::CpuDmaLatency { .. } => "write access to /dev/cpu_dma_latency",
             KnobSpec::KernelThreads { .. } => "CAP_SYS_NICE",
             KnobSpec::Nic { .. } => "CAP_NET_ADMIN",
+            // The way back is tried out in a network namespace of its own.
+            KnobSpec::Queue { .. } => "CAP_NET_ADMIN and CAP_SYS_ADMIN",
             KnobSpec::Sysctl { .. }
             | KnobSpec::Governor { .. }
             | KnobSpec::KvmHaltPoll { .. }
@@ -170,7 +184,7 @@ impl KnobSpec {
     pub fn is_of_network(&self) -> bool {
         match self {
             KnobSpec::Sysctl { name, .. } => name.starts_with("net."),
-            KnobSpec::Nic { .. } => true,
+            KnobSpec::Nic { .. } | KnobSpec::Queue { .. } => true,
             _ => false,
         }
     }

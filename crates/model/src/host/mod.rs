@@ -8,7 +8,7 @@ mod site;
 mod stamping;
 mod undo;
 
-pub use knob::{HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
+pub use knob::{DEFAULT_QUEUE, HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
 pub use preemption::MergeLayer;
 pub use queues::{QueueDiscipline, ROOT};
 pub use site::{Answer, Ask, DeviceAnswer, ProbeMessage, RestoreAnswer};

@@ -132,9 +132,9 @@ pub enum Undo {
         netns: NetnsId,
         /// All queue disciplines of the interface for packets that it sends, before Tailbound replaced them.
         before: Vec<QueueDiscipline>,
-        /// Kind of the queue discipline that Tailbound set at the root of the interface.
+        /// Kind of the queue discipline that Tailbound set at the root of the interface, or [`DEFAULT_QUEUE`](crate::DEFAULT_QUEUE).
         kind: String,
-        /// Handle of the queue discipline that Tailbound set. If another queue discipline is at the root now, another program
+        /// Handle of the queue discipline that Tailbound set, 0 for the kernel's default one. If another queue discipline is at the root now, another program
         /// has replaced it since.
         handle: u32,
     },

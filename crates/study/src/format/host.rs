@@ -37,6 +37,34 @@ pub(crate) struct HostKeys {
     /// driver supports them. Tailbound looks for an interface in the network namespaces of the ends, then in its own
     /// network namespace.
     pub nic: Option<Named<At<NicKeys>>>,
+    /// Queue disciplines for the packets that network interfaces send, by the interfaces' names: a kind with the kernel's
+    /// own options, or `default` for the one that the kernel gives an interface. Tailbound looks for an interface in the
+    /// network namespaces of the ends, then in its own network namespace.
+    pub queue: Option<Named<At<QueueChoice>>>,
+}
+
+/// Kind of a queue discipline that needs no options (tc(8)).
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum QueueChoice {
+    /// The queue discipline that the kernel gives an interface (`net.core.default_qdisc`, or none for virtual interfaces).
+    Default,
+    /// Streams take turns, and packets that wait longer than 5 ms are dropped.
+    FqCodel,
+    /// Streams take turns, each at its own pace.
+    Fq,
+    /// Streams take turns, and long waits are shortened; hosts share the rate equally.
+    Cake,
+    /// Streams take turns by a hash of their addresses.
+    Sfq,
+    /// One queue, from which packets that wait longer than 5 ms are dropped.
+    Codel,
+    /// Three queues by the priority of the packets.
+    PfifoFast,
+    /// One queue, limited by packets.
+    Pfifo,
+    /// One queue, limited by bytes.
+    Bfifo,
 }
 
 /// Settings of a network interface, as in ethtool(8).

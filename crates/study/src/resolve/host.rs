@@ -2,11 +2,11 @@
 
 use super::scheduling;
 use crate::error::Fault;
-use crate::format::{Duration, Governors, HostKeys, NicKeys, SwitchChoice};
+use crate::format::{Duration, Governors, HostKeys, NicKeys, QueueChoice, SwitchChoice};
 use crate::read::At;
 use crate::source::Pos;
 use std::collections::BTreeSet;
-use tailbound_model::{CpuList, KnobSpec, NicSetting};
+use tailbound_model::{CpuList, DEFAULT_QUEUE, KnobSpec, NicSetting};
 
 /// Name of the kernel parameter of real-time throttling, see sched(7).
 const THROTTLING: &str = "kernel.sched_rt_runtime_us";
@@ -67,7 +67,36 @@ pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
             add(at, KnobSpec::Nic { interface: name.value.clone(), setting, value })?;
         }
     }
+    for (name, choice) in keys.queue.iter().flat_map(|named| &named.0) {
+        interface_name(name)?;
+        add(name.at, KnobSpec::Queue { interface: name.value.clone(), kind: kind(choice.value).to_owned() })?;
+    }
     Ok(all)
+}
+
+/// The kind of a queue discipline as tc(8) names it.
+fn kind(choice: QueueChoice) -> &'static str {
+    match choice {
+        QueueChoice::Default => DEFAULT_QUEUE,
+        QueueChoice::FqCodel => "fq_codel",
+        QueueChoice::Fq => "fq",
+        QueueChoice::Cake => "cake",
+        QueueChoice::Sfq => "sfq",
+        QueueChoice::Codel => "codel",
+        QueueChoice::PfifoFast => "pfifo_fast",
+        QueueChoice::Pfifo => "pfifo",
+        QueueChoice::Bfifo => "bfifo",
+    }
+}
+
+/// Checks the name of an interface.
+fn interface_name(name: &At<String>) -> Result<(), Fault> {
+    // IFNAMSIZ of the kernel includes the zero byte at the end.
+    if name.value.len() > 15 || name.value.contains(|c: char| c == '/' || c.is_whitespace()) {
+        let reason = format!("`{}` is not the name of an interface", name.value);
+        return Err(Fault::new(name.at, reason).help("use at most 15 letters, without `/` and spaces"));
+    }
+    Ok(())
 }
 
 fn governors(keys: &Governors) -> Result<Vec<(Pos, KnobSpec)>, Fault> {
@@ -101,11 +130,7 @@ fn governors(keys: &Governors) -> Result<Vec<(Pos, KnobSpec)>, Fault> {
 }
 
 fn nic(name: &At<String>, keys: &At<NicKeys>) -> Result<Vec<(Pos, NicSetting, u32)>, Fault> {
-    // IFNAMSIZ of the kernel includes the zero byte at the end.
-    if name.value.len() > 15 || name.value.contains(|c: char| c == '/' || c.is_whitespace()) {
-        let reason = format!("`{}` is not the name of an interface", name.value);
-        return Err(Fault::new(name.at, reason).help("use at most 15 letters, without `/` and spaces"));
-    }
+    interface_name(name)?;
     let NicKeys { channels, channels_rx, channels_tx, adaptive_rx, adaptive_tx, .. } = &keys.value;
     let NicKeys { coalesce_rx, coalesce_tx, coalesce_rx_frames, coalesce_tx_frames, .. } = &keys.value;
     let mut all = Vec::new();

@@ -29,6 +29,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| queues::shaping(spec, at))
         .or_else(|| queues::stream(spec, at))
         .or_else(|| queues::police(spec, at))
+        .or_else(|| queues::two_at_one_interface(spec, at))
         .or_else(|| overrun(spec, at))
         .or_else(|| remote(spec, at))
         .or_else(|| discovery(spec, at))

@@ -3,7 +3,7 @@
 use crate::error::Fault;
 use crate::resolve::Places;
 use tailbound_model::{
-    EndSpec, GatesBy, GatesSpec, LaunchBy, LaunchMode, LaunchSpec, PathSpec, PlaceSpec, PoliceOnly, TrialSpec,
+    EndSpec, GatesBy, GatesSpec, KnobSpec, LaunchBy, LaunchMode, LaunchSpec, PathSpec, PlaceSpec, PoliceOnly, TrialSpec,
 };
 
 /// Refuses gates where they cannot be set or read: on an interface that Tailbound makes, only the kernel opens and closes gates, in
@@ -94,6 +94,25 @@ pub(super) fn shaping(spec: &TrialSpec, at: &Places) -> Option<Fault> {
                 _ => None,
             },
         }
+    })
+}
+
+/// Refuses a queue discipline under `host` for the interface of an end that gets another one.
+pub(super) fn two_at_one_interface(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let PathSpec::Existing { ping, pong } = &spec.path else { return None };
+    let launches = spec.stream.is_some_and(|stream| stream.launch.is_some());
+    let ends = [(&spec.ping, ping, &at.ping), (&spec.pong, pong, &at.pong)];
+    ends.into_iter().enumerate().find_map(|(number, (end, side, places))| {
+        let (other, pos) = match (&end.gates, &end.shaping) {
+            (Some(_), _) => ("gates", places.gates),
+            (None, Some(_)) => ("shaping", places.shaping),
+            (None, None) if number == 0 && launches => ("launch times", at.stream),
+            _ => return None,
+        };
+        let is_its = |knob: &&KnobSpec| matches!(knob, KnobSpec::Queue { interface, .. } if side.interface.as_ref() == Some(interface));
+        let key = spec.host.iter().find(is_its)?.key();
+        let reason = format!("an interface has one queue discipline: it can have {other} or `{key}`");
+        Some(Fault::new(pos, reason).help("remove one of the two"))
     })
 }
 

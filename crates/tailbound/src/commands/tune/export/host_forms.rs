@@ -1,7 +1,7 @@
 //! Forms for settings of the host: sysctl.d, TuneD and the kernel command line.
 
 use super::super::changes::{Changes, Effect};
-use super::page::{Page, home};
+use super::page::{Page, by_tc, home};
 use tailbound_model::{CpuList, KVM_HALT_POLL, KnobSpec, NicSetting, PlaceSpec, Policy, RoleScheduling};
 
 /// Lines for a file in /etc/sysctl.d (sysctl.d(5)).
@@ -105,6 +105,7 @@ impl Sections {
                         .to_owned(),
                 );
             }
+            KnobSpec::Queue { interface, kind } => return Err(by_tc(interface, kind)),
             KnobSpec::IrqAffinity { .. } => {
                 return Err("TuneD 2.20 has no option for a single interrupt: write the CPUs into \
                             /proc/irq/NUMBER/smp_affinity_list at boot, and keep irqbalance away from it"
@@ -210,6 +211,7 @@ fn word(knob: &KnobSpec) -> Result<String, String> {
         KnobSpec::KernelThreads { .. } => {
             Err("the kernel command line has no scheduling of these threads (form tuned)".to_owned())
         }
+        KnobSpec::Queue { interface, kind } => Err(by_tc(interface, kind)),
         KnobSpec::Nic { .. } => Err("it is a setting of a network card (form tuned)".to_owned()),
     }
 }

@@ -1,6 +1,6 @@
 //! The text of an export: a comment that says where it comes from and what it cannot express, then the lines.
 
-use tailbound_model::KnobSpec;
+use tailbound_model::{DEFAULT_QUEUE, KnobSpec};
 
 use super::super::changes::{Changes, Effect, EndName};
 
@@ -55,11 +55,21 @@ pub fn of_end<'a>(changes: &'a Changes, end: EndName, page: &mut Page) -> Vec<(&
     own
 }
 
+/// Says how a queue discipline is set, which none of these forms does.
+pub fn by_tc(interface: &str, kind: &str) -> String {
+    let command = match kind {
+        DEFAULT_QUEUE => format!("tc qdisc del dev {interface} root"),
+        kind => format!("tc qdisc replace dev {interface} root {kind}"),
+    };
+    format!("it is a queue discipline, to be set at each boot by `{command}`")
+}
+
 /// Where an effect belongs, as the reason for which another form leaves it out.
 pub fn home(effect: &Effect) -> String {
     match effect {
         Effect::Host(KnobSpec::Sysctl { .. }) => "it is a kernel parameter of the host (form sysctl)".to_owned(),
         Effect::Host(KnobSpec::CpuQuota) => "it is the quota of the program's control group (form systemd)".to_owned(),
+        Effect::Host(KnobSpec::Queue { interface, kind }) => by_tc(interface, kind),
         Effect::Host(_) => "it is a setting of the host (form tuned)".to_owned(),
         Effect::Threads { role: None, .. } | Effect::AnyCpu { .. } => {
             "it is the scheduling of the program (form systemd)".to_owned()
