@@ -17,29 +17,41 @@ use tailbound_model::{
 
 /// Loads a budget file (limits that a record must keep).
 pub fn load_budget(path: &Path) -> Result<Budget, StudyError> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    load_budget_str(&path.display().to_string(), &read(path)?)
+}
+
+/// Reads the text of a budget file.
+pub(crate) fn read(path: &Path) -> Result<String, StudyError> {
+    std::fs::read_to_string(path).map_err(|e| {
         let (reason, help) = match e.kind() {
             std::io::ErrorKind::NotFound => ("no such file".to_owned(), "name a budget file (.yaml)"),
             std::io::ErrorKind::IsADirectory => ("it is a directory".to_owned(), "name a budget file (.yaml) in it"),
             _ => (e.to_string(), "name a budget file that can be read"),
         };
-        StudyError::unreadable(&name, format!("cannot be read: {reason}"), help)
-    })?;
-    load_budget_str(&name, &text)
+        StudyError::unreadable(&path.display().to_string(), format!("cannot be read: {reason}"), help)
+    })
 }
 
 /// Loads a budget from its text; error messages call the file `name`.
 pub fn load_budget_str(name: &str, text: &str) -> Result<Budget, StudyError> {
+    parsed(name, text, budget)
+}
+
+/// What `of` makes of the tree of a budget's text and of the file's name without its ending.
+pub(crate) fn parsed<T>(
+    name: &str,
+    text: &str,
+    of: impl Fn(&Node, String) -> Result<T, Fault>,
+) -> Result<T, StudyError> {
     if text.len() > MAX_TEXT {
         return Err(StudyError::unreadable(name, "too large for a budget", ""));
     }
     let sources = Sources(vec![Source { name: name.into(), text: text.into() }]);
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    tree::parse(text, 0).and_then(|root| budget(&root, stem)).map_err(|fault| fault.in_sources(&sources))
+    tree::parse(text, 0).and_then(|root| of(&root, stem)).map_err(|fault| fault.in_sources(&sources))
 }
 
-fn budget(root: &Node, stem: String) -> Result<Budget, Fault> {
+pub(crate) fn budget(root: &Node, stem: String) -> Result<Budget, Fault> {
     let mut budget = Budget { name: stem, limits: Vec::new(), baseline: None };
     for (key, node) in map(root)? {
         match key.text.as_str() {
@@ -88,7 +100,7 @@ fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
     }
 }
 
-fn at_most(key: &Key, value: &Node) -> Result<AtMost, Fault> {
+pub(crate) fn at_most(key: &Key, value: &Node) -> Result<AtMost, Fault> {
     match key.text.as_str() {
         "max" => Ok(AtMost::Max(duration(value)?)),
         "mean" => Ok(AtMost::Mean(duration(value)?)),
@@ -226,7 +238,7 @@ fn statistics(node: &Node, known: &[&str]) -> Result<Vec<String>, Fault> {
     items.iter().map(one).collect()
 }
 
-fn metric(key: &Key, others: &[&str]) -> Result<Metric, Fault> {
+pub(crate) fn metric(key: &Key, others: &[&str]) -> Result<Metric, Fault> {
     let known = |m: &Metric| *m != Metric::HalfRoundTrip && m.key() == key.text;
     Metric::ALL.into_iter().find(known).ok_or_else(|| {
         let keys = metrics();
@@ -243,7 +255,7 @@ fn unknown(key: &Key, known: &[&str]) -> Fault {
     Fault::new(key.at, format!("`{}` is not a key here", key.text)).help(advice(&key.text, known))
 }
 
-fn map(node: &Node) -> Result<&[(Key, Node)], Fault> {
+pub(crate) fn map(node: &Node) -> Result<&[(Key, Node)], Fault> {
     match &node.kind {
         Kind::Map(entries) => Ok(entries),
         _ => Err(Fault::new(node.at, format!("expected a map of keys, found {}", node.what()))),

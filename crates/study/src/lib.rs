@@ -15,6 +15,7 @@
 mod budget;
 mod budget_schema;
 mod conditions;
+mod declared;
 #[cfg(test)]
 mod earlier_plans;
 mod embedded;
@@ -43,6 +44,7 @@ mod until;
 
 pub use budget::{load_budget, load_budget_str};
 pub use budget_schema::budget_schema;
+pub use declared::{DeclaredLimit, Usable, declared_limit};
 pub use embedded::embedded;
 pub use error::{StudyError, StudyReport};
 pub use estimate::{estimate, trial_length};

@@ -26,7 +26,9 @@ pub use bench::{Arms, Bench, PairError, Stage};
 pub use candidate::{Candidate, Prediction};
 pub use log::{LogError, Logged};
 pub use pair::{Figures, Guard, Pair, guard};
-pub use receipt::{Baseline, CauseLine, Gain, LeftOut, Outcome, Receipt, RuleName, Tried, Verdict};
+pub use receipt::{
+    Baseline, CauseLine, DeclaredLimit, Gain, LeftOut, Met, OfLimit, Outcome, Receipt, RuleName, Side, Tried, Verdict,
+};
 pub use search::{Options, TuneError, confirm, tune};
 pub use text::{render, render_replay, result_line};
 

@@ -4,7 +4,9 @@ use crate::candidate::Candidate;
 use crate::pair::Guard;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use tailbound_model::Nanos;
 use tailbound_stats::sequential;
 
 /// Name of the rule by which the loop decides.
@@ -144,6 +146,59 @@ pub struct Gain {
     pub broke_guard: Option<Guard>,
 }
 
+/// A limit of a budget file that declared the figure before the first trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredLimit {
+    /// Path of the budget file, as the user gave it.
+    pub budget: String,
+    /// The limited figure, e.g. `p99`.
+    pub figure: String,
+    /// Metric of the limit, e.g. `round_trip`.
+    pub metric: String,
+    /// Largest allowed value of the figure, ns.
+    pub at_most_ns: i64,
+}
+
+impl fmt::Display for DeclaredLimit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "limit of {}: {} of {} at most {}", self.budget, self.figure, self.metric, Nanos(self.at_most_ns))
+    }
+}
+
+/// Whether trials keep a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Met {
+    /// The whole 95 % interval is at or below the limit.
+    Met,
+    /// The whole 95 % interval is above the limit.
+    NotMet,
+    /// The limit lies inside the interval, or there are too few messages.
+    Undecided,
+}
+
+/// What the trials of one side say about a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// Whether the trials keep the limit.
+    pub met: Met,
+    /// The measured figure with its interval, in words.
+    pub found: String,
+}
+
+/// The limit that declared the figure, before and after the kept changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfLimit {
+    /// The limit.
+    #[serde(flatten)]
+    pub declared: DeclaredLimit,
+    /// The trials with the original settings.
+    pub before: Option<Side>,
+    /// The trials with all kept changes; absent if nothing was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Side>,
+}
+
 /// The receipt of a run of `tune`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
@@ -162,6 +217,9 @@ pub struct Receipt {
     pub figure: String,
     /// Metric of the figure, e.g. `from_intended`.
     pub metric: String,
+    /// The limit of a budget that declared the figure; absent if the figure was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<OfLimit>,
     /// Rule of the decisions.
     pub rule: RuleName,
     /// Error rate of all decisions about candidates together.
@@ -198,6 +256,7 @@ impl Default for Receipt {
             settings: Vec::new(),
             figure: "p99".to_owned(),
             metric: "from_intended".to_owned(),
+            limit: None,
             rule: RuleName::Looks,
             alpha: 0.05,
             seed: 1,

@@ -230,6 +230,30 @@ fn each_outcome_has_its_reason() {
     insta::assert_snapshot!(render(&receipt));
 }
 
+/// Test: the receipt names the limit that declared the figure, and says for both sides whether it is met.
+#[test]
+fn a_limit_is_met_not_met_or_undecided() {
+    let declared = || DeclaredLimit {
+        budget: "budget.yaml".into(),
+        figure: "p99".into(),
+        metric: "round_trip".into(),
+        at_most_ns: 1_000_000,
+    };
+    let side = |met, found: &str| Some(Side { met, found: found.to_owned() });
+    let line = |before, after| {
+        let limit = Some(OfLimit { declared: declared(), before, after });
+        render(&Receipt { limit, ..blank() }).lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let inside = "1.01 ms (95 %: 0.90 ms to 1.20 ms); a decision needs more messages";
+    insta::assert_snapshot!(
+        [
+            line(side(Met::NotMet, "3.90 ms (95 %: 3.60 ms to 4.10 ms)"), side(Met::Undecided, inside)),
+            line(side(Met::Met, "0.41 ms (95 %: 0.40 ms to 0.43 ms)"), None),
+        ]
+        .join("\n")
+    );
+}
+
 /// Test: if equal trials differ too much, the loop refuses before it tries anything.
 #[test]
 fn too_much_noise_is_refused() {

@@ -1,7 +1,7 @@
 //! The receipt as text for a terminal or a file.
 
 use crate::pair::Guard;
-use crate::receipt::{CauseLine, Gain, Outcome, Receipt, RuleName, Tried, Verdict};
+use crate::receipt::{CauseLine, Gain, Met, OfLimit, Outcome, Receipt, RuleName, Tried, Verdict};
 use std::fmt::Write;
 use tailbound_model::Nanos;
 
@@ -14,6 +14,9 @@ pub fn render(receipt: &Receipt) -> String {
     let _ = writeln!(text, "{}", headline(receipt));
     if let Some(more) = receipt.gain.and_then(|gain| cpu_words(gain.cpu_time)) {
         let _ = writeln!(text, "{more}");
+    }
+    if let Some(limit) = &receipt.limit {
+        let _ = writeln!(text, "{}", limit_words(limit));
     }
     let _ = writeln!(text);
     causes(&mut text, "Causes before", &receipt.causes_before);
@@ -172,6 +175,22 @@ fn cpu_words(ratio: Option<[f64; 3]>) -> Option<String> {
     };
     let range = format!("{} of before, 95 %: {} to {}", share(value), share(low), share(high));
     Some(format!("The ends use {compared} CPU time: {range}."))
+}
+
+/// Whether a limit is met before and after, e.g. "Limit of b.yaml: p99 of round_trip at most 1 ms. Before: not met, ..."
+fn limit_words(limit: &OfLimit) -> String {
+    let word = |met: Met| match met {
+        Met::Met => "met",
+        Met::NotMet => "not met",
+        Met::Undecided => "undecided",
+    };
+    let mut text = format!("L{}.", &limit.declared.to_string()[1..]);
+    for (when, side) in [("Before", &limit.before), ("After", &limit.after)] {
+        if let Some(side) = side {
+            let _ = write!(text, " {when}: {}, {}.", word(side.met), side.found);
+        }
+    }
+    text
 }
 
 fn guard_words(guard: Guard) -> &'static str {

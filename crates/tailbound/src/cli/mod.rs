@@ -24,6 +24,7 @@ pub use package::*;
 pub use pod::*;
 pub use results::*;
 pub use tune::*;
+pub use values::Declared;
 pub use values::TextFormat;
 
 use crate::output::Color;

@@ -1,5 +1,6 @@
 //! Flags of `tailbound tune`: tries changes that answer a cause, and keeps what is proved to help.
 
+use super::values::Declared;
 use super::{End, values};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -20,9 +21,10 @@ pub struct Tune {
     /// Study file, or the name of a built-in study; it must have one condition (choose levels with --set)
     #[arg(required = true)]
     pub study: Option<PathBuf>,
-    /// The figure that shall become smaller: p50, p99, p99.9 or mean of the time from due to answered
-    #[arg(long = "for", value_name = "FIGURE", value_parser = ["p50", "p99", "p99.9", "mean"], default_value = "p99")]
-    pub figure: String,
+    /// The figure that shall become smaller: p50, p99, p99.9 or mean of the time from due to answered; or a budget file, whose
+    /// first limit of p50, p99 or p99.9 names the figure
+    #[arg(long = "for", value_name = "FIGURE", value_parser = values::declared, default_value = "p99")]
+    pub figure: Declared,
     /// Set a value of the study, e.g. measure.duration=2s or driver=udp
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,

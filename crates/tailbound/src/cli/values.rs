@@ -1,6 +1,7 @@
 //! Parsers of the values of command-line flags.
 
 use clap::ValueEnum;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tailbound_model::{Nanos, Problem, RangeSpec};
 
@@ -16,6 +17,29 @@ pub enum TextFormat {
 /// Makes the problem of a value of a flag that is not valid.
 fn bad(what: impl Into<String>) -> Problem {
     Problem::new("bad_value", what, "")
+}
+
+/// What `tune --for` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Declared {
+    /// Name of a figure, e.g. `p99`.
+    Figure(String),
+    /// A budget file.
+    Budget(PathBuf),
+}
+
+/// Parses a figure or the path of a budget file.
+pub fn declared(text: &str) -> Result<Declared, Problem> {
+    let path = Path::new(text);
+    if ["p50", "p99", "p99.9", "mean"].contains(&text) {
+        return Ok(Declared::Figure(text.to_owned()));
+    }
+    let is_file = path.extension().is_some_and(|end| end == "yaml" || end == "yml") || path.exists();
+    if is_file {
+        Ok(Declared::Budget(path.to_owned()))
+    } else {
+        Err(bad("expected p50, p99, p99.9, mean or a budget file (.yaml)"))
+    }
 }
 
 /// Parses a range of a trial such as `60s..360s`: two times, the first before the second.

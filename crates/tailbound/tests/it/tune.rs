@@ -51,7 +51,10 @@ fn a_real_time_program_is_found_and_answered() {
     let out = bench.path("tuned");
     let hog = Hog::start();
     let mut command = bench.tailbound();
-    command.args(["tune", "--for", "p99", "--yes", "--beside", "--candidates", "2", "--out"]).arg(&out).arg(&path);
+    // No round trip takes less than the limit.
+    std::fs::write(bench.path("budget.yaml"), "limits: [{ from_intended: { lost: none, p99: 1 us } }]\n").unwrap();
+    command.args(["tune", "--yes", "--beside", "--candidates", "2", "--for"]).arg(bench.path("budget.yaml"));
+    command.arg("--out").arg(&out).arg(&path);
     let (code, text) = exit_and_stderr(&command.output().unwrap());
     drop(hog);
     assert_eq!(code, 0, "{text}");
@@ -66,6 +69,9 @@ fn a_real_time_program_is_found_and_answered() {
     assert_eq!(gain["confirmed"], true, "{receipt}");
     assert!(gain["ratio"][2].as_f64().unwrap() < 1.0, "{receipt}");
     assert_eq!(gain["pairs"], 12);
+    let limit = &receipt["limit"];
+    assert_eq!((&receipt["figure"], &limit["at_most_ns"]), (&"p99".into(), &1000.into()), "{receipt}");
+    assert_eq!((&limit["before"]["met"], &limit["after"]["met"]), (&"not_met".into(), &"not_met".into()), "{receipt}");
 
     // Without the receipt and with half of the last line, as after a kill, the confirmation is measured again, and nothing else.
     std::fs::remove_file(out.join("receipt.json")).unwrap();

@@ -21,12 +21,24 @@ fn each_wrong_input_has_its_message() {
     std::fs::create_dir(bench.path("there")).unwrap();
     std::fs::create_dir(bench.path("ended")).unwrap();
     at("flow.yaml", "study: flow\nmeasure: throughput\ndriver: udp\n");
-    let cases: [&[&str]; 18] = [
+    at("lost.yaml", "limits:\n  - round_trip: { lost: none, p99.99: 1 ms }\n    misses: { longest_run: 3 }\n");
+    at("baseline.yaml", "baseline: { record: before, tolerance: 5 %, round_trip: [p99] }\n");
+    at("where.yaml", "limits:\n  - where: { payload: 4 KiB }\n    round_trip: { p99: 1 ms }\n");
+    at("out.yaml", "limits:\n  - out: { p99: 1 ms }\n");
+    at("damaged.yaml", "limits:\n  - round_trip: { p99: soon }\n");
+    let cases: [&[&str]; 25] = [
         &[],
         &["nosuch.yaml"],
         &["one.yaml"],
         &["one.yaml", "--for", "p42"],
         &["one.yaml", "--for", "max"],
+        &["one.yaml", "--yes", "--for", "nosuch.yaml"],
+        &["one.yaml", "--yes", "--for", "lost.yaml"],
+        &["one.yaml", "--yes", "--for", "baseline.yaml"],
+        &["one.yaml", "--yes", "--for", "where.yaml"],
+        &["one.yaml", "--yes", "--for", "out.yaml"],
+        &["one.yaml", "--yes", "--for", "damaged.yaml"],
+        &["one.yaml", "--yes", "--set", "rate=max", "--for", "out.yaml"],
         &["one.yaml", "--budget", "soon"],
         &["one.yaml", "--budget", "0s"],
         &["one.yaml", "--candidates", "0"],
@@ -57,4 +69,23 @@ fn a_dry_run_says_what_would_be_done() {
     let output = command.args(["tune", "--dry-run", "--set", "measure.duration=2s"]).arg(&study).output().unwrap();
     assert_eq!(exit_and_stderr(&output).0, 0);
     insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
+}
+
+/// Test: the first limit of a latency quantile that concerns the condition declares the figure.
+#[test]
+fn a_budget_declares_the_figure() {
+    let bench = Bench::new();
+    let study = bench
+        .study("study: one\nmeasure: ping-pong\ndriver: udp\nfactors: { payload: [64 B, 4 KiB] }\nattribution: auto\n");
+    let budget = "limits:\n  - where: { payload: 64B }\n    round_trip: { p50: 1 ms }\n  \
+                  - round_trip: { lost: none, p99: 2 ms, p99.9: 3 ms }\n";
+    std::fs::write(bench.path("budget.yaml"), budget).unwrap();
+    let declared = |payload: &str| {
+        let mut command = bench.tailbound();
+        command.args(["tune", "--dry-run", "--for", "budget.yaml", "--set", payload]).arg(&study);
+        let output = command.current_dir(bench.dir.path()).output().unwrap();
+        assert_eq!(exit_and_stderr(&output).0, 0);
+        String::from_utf8(output.stdout).unwrap().lines().next().unwrap().to_owned()
+    };
+    insta::assert_snapshot!([declared("payload=64 B"), declared("payload=4 KiB")].join("\n"));
 }

@@ -1,6 +1,6 @@
 //! Candidates of `tune`: what the rules of advice give for the causes of the baseline.
 
-use super::state::State;
+use super::state::{State, usual_metric};
 use tailbound_advice::Situation;
 use tailbound_document::{ConditionReport, Report};
 use tailbound_record::Record;
@@ -43,9 +43,10 @@ pub fn of(record: &Record, report: &Report, state: &State) -> Vec<Candidate> {
     };
     let wanted = |c: &tailbound_advice::Candidate| !c.settings.is_empty() && is_among(&c.settings, &state.only);
     let chosen = tailbound_advice::candidates(&situation).into_iter().filter(wanted).take(state.candidates);
-    let has_quantile = situation.q.is_some();
+    // An estimate exists for quantiles of the usual metric of the study only.
+    let has_estimate = situation.q.is_some() && state.metric.is_none_or(|metric| metric == usual_metric(plan));
     let mut all: Vec<Candidate> =
-        chosen.enumerate().map(|(position, candidate)| named(position, candidate, has_quantile)).collect();
+        chosen.enumerate().map(|(position, candidate)| named(position, candidate, has_estimate)).collect();
     all.extend(asked(&state.tries, &all));
     all
 }
@@ -72,8 +73,8 @@ fn is_among(settings: &[String], only: &[String]) -> bool {
     only.is_empty() || settings.iter().all(|s| key(s).split('.').any(|part| only.iter().any(|wanted| wanted == part)))
 }
 
-/// `has_quantile`: the declared figure is a quantile; there is no estimate for a mean.
-fn named(position: usize, candidate: tailbound_advice::Candidate, has_quantile: bool) -> Candidate {
+/// `has_estimate`: the estimate of the rule is about the declared figure.
+fn named(position: usize, candidate: tailbound_advice::Candidate, has_estimate: bool) -> Candidate {
     let answers = match &candidate.answers {
         tailbound_advice::Answers::Cause { word, end, by } => cause_words(*word, end.as_deref(), by.as_ref()),
         tailbound_advice::Answers::Loss { end, .. } => format!("lost messages to the {end}"),
@@ -88,7 +89,7 @@ fn named(position: usize, candidate: tailbound_advice::Candidate, has_quantile: 
         undo: candidate.rule.undo.to_owned(),
         predicted: candidate
             .predicted_ns
-            .filter(|_| has_quantile)
+            .filter(|_| has_estimate)
             .map(|p| Prediction { now_ns: p.now_ns as f64, then_ns: p.then_ns as f64 }),
     }
 }

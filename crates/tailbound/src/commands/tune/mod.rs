@@ -9,6 +9,7 @@ mod changes;
 mod export;
 mod fighting;
 mod lease;
+mod limit;
 mod replay;
 mod run;
 mod state;

@@ -7,7 +7,7 @@ use super::state::{State, write};
 use crate::failure::{CommandResult, Failure};
 use crate::output::outln;
 use std::path::{Path, PathBuf};
-use tailbound_model::ExitCode;
+use tailbound_model::{ExitCode, Metric};
 use tailbound_tune::{Logged, Receipt, TuneError};
 
 /// Reads a receipt.
@@ -32,6 +32,8 @@ pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> Comma
         directory: receipt.directory.clone(),
         settings: receipt.settings.clone(),
         figure: receipt.figure.clone(),
+        metric: Metric::ALL.into_iter().find(|metric| metric.key() == receipt.metric),
+        limit: receipt.limit.as_ref().map(|limit| limit.declared.clone()),
         rule: receipt.rule,
         seed: receipt.seed.wrapping_add(1),
         budget_s: None,
@@ -49,7 +51,7 @@ pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> Comma
         Failure::bad_input(what).help("name another directory with --out")
     })?;
     let watchdog = watchdog()?;
-    let bench = Measured::new(&state, &directory, State::metric(&plan))?;
+    let bench = Measured::new(&state, &directory, state.metric(&plan))?;
     let gain = Logged::open(bench, &directory.join("pairs.jsonl"))
         .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::confirm(&mut logged, &state.options(), &receipt));

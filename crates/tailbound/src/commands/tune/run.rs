@@ -1,8 +1,8 @@
 //! Begins and resumes a run of `tune`.
 
 use super::bench::Measured;
-use super::fighting;
 use super::state::{State, write};
+use super::{fighting, limit};
 use crate::cli::{self, TuneRule};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{errln, out, outln};
@@ -14,10 +14,11 @@ use tailbound_tune::{LogError, Logged, Receipt, RuleName, TuneError};
 
 /// Begins a run.
 pub fn begin(args: &cli::Tune) -> CommandResult {
-    let state = state(args)?;
+    let mut state = state(args)?;
     let plan = state.plan(&[])?;
     refuse_several_conditions(&plan)?;
     refuse_without_causes(&plan)?;
+    limit::declare(&args.figure, &plan, &mut state)?;
     // A setting with an error is reported before anything is measured.
     for setting in &state.tries {
         state.plan(std::slice::from_ref(setting))?;
@@ -67,7 +68,9 @@ fn state(args: &cli::Tune) -> Result<State, Failure> {
         study: text,
         directory,
         settings: args.settings.clone(),
-        figure: args.figure.clone(),
+        figure: String::new(),
+        metric: None,
+        limit: None,
         rule,
         seed: args.seed,
         budget_s: args.budget.map(|time| time.0.unsigned_abs() / 1_000_000_000),
@@ -81,15 +84,16 @@ fn state(args: &cli::Tune) -> Result<State, Failure> {
 /// Runs the loop, writes the receipt and prints it.
 fn search(state: &State, plan: &Plan, directory: &Path) -> CommandResult {
     let watchdog = watchdog()?;
-    let metric = State::metric(plan);
+    let metric = state.metric(plan);
     let bench = Measured::new(state, directory, metric)?;
     let ended = Logged::open(bench, &directory.join("pairs.jsonl"))
         .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::tune(&mut logged, &state.options(), blank(state, plan, metric.key())));
     end(watchdog, ended.is_ok());
-    let receipt = ended.map_err(|e| {
+    let mut receipt = ended.map_err(|e| {
         failure(e, &format!("`tailbound tune resume '{}'` goes on from there", directory.display()), state)
     })?;
+    receipt.limit = limit::judge(state, metric, directory, receipt.gain.is_some())?;
     let json = serde_json::to_string_pretty(&receipt).map_err(Failure::unexpected)?;
     write(&directory.join("receipt.json"), &json)?;
     let text = tailbound_tune::render(&receipt);
@@ -232,7 +236,7 @@ fn dry_run(plan: &Plan, state: &State) -> String {
     let most = if state.rule == RuleName::Looks { 12 } else { 20 };
     let pairs = 6 + most * (state.candidates + 1);
     format!(
-        "Study {}: {} becomes smaller, or nothing is kept.\n\
+        "Study {}: {}{} becomes smaller, or nothing is kept.\n\
          1. 6 equal pairs of trials; refused if a gain of 20 % would need more than 20 pairs.\n\
          2. Causes that were seen or counted, and the changes that answer them (`tailbound advice --list`).\n\
          3. At most {} changes, each with at most {most} pairs; settings of this host are restored after each trial.\n\
@@ -242,6 +246,7 @@ fn dry_run(plan: &Plan, state: &State) -> String {
          processes.\n",
         plan.study,
         state.figure,
+        state.limit.as_ref().map_or_else(String::new, |limit| format!(" ({limit})")),
         state.candidates,
         2.0 * trial_s * pairs as f64 / 60.0,
     )

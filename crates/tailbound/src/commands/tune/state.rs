@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tailbound_model::{Metric, Plan, Rate};
-use tailbound_tune::RuleName;
+use tailbound_tune::{DeclaredLimit, RuleName};
 
 /// Choices of the user, and the study as it was when the run began.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,6 +20,12 @@ pub struct State {
     pub settings: Vec<String>,
     /// Name of the figure, e.g. `p99`.
     pub figure: String,
+    /// Metric of the figure; absent in the files of earlier releases.
+    #[serde(default)]
+    pub metric: Option<Metric>,
+    /// The limit of a budget file that declared the figure.
+    #[serde(default)]
+    pub limit: Option<DeclaredLimit>,
     /// Rule of the decisions.
     pub rule: RuleName,
     /// Seed of the order within the pairs.
@@ -50,12 +56,9 @@ impl State {
         tailbound_tune::Options { rule: self.rule, alpha: 0.05, seed: self.seed, budget }
     }
 
-    /// The metric of the figure: from due to answered, or the round trip of stop-and-wait, which has no due times.
-    pub fn metric(plan: &Plan) -> Metric {
-        match plan.conditions.first().map(|c| c.spec.rate) {
-            Some(Rate::Max) => Metric::RoundTrip,
-            _ => Metric::FromIntended,
-        }
+    /// The metric of the figure: the declared one, or the usual one of the plan.
+    pub fn metric(&self, plan: &Plan) -> Metric {
+        self.metric.unwrap_or_else(|| usual_metric(plan))
     }
 
     /// Writes the file into the directory of the run.
@@ -74,6 +77,14 @@ impl State {
         })?;
         serde_json::from_str(&text)
             .map_err(|e| Failure::bad_input(format!("{} is damaged: {e}", path.display())).help("begin a new run"))
+    }
+}
+
+/// The metric of a figure without a budget: from due to answered, or the round trip of stop-and-wait, which has no due times.
+pub fn usual_metric(plan: &Plan) -> Metric {
+    match plan.conditions.first().map(|c| c.spec.rate) {
+        Some(Rate::Max) => Metric::RoundTrip,
+        _ => Metric::FromIntended,
     }
 }
 
