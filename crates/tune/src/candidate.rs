@@ -19,6 +19,9 @@ pub struct Candidate {
     pub scope: String,
     /// How the change is undone.
     pub undo: String,
+    /// True if the rule says that the change can cost CPU time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watches_cpu_time: bool,
     /// What the figure should be with the change; absent if no estimate exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Prediction>,

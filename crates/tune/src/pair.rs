@@ -58,11 +58,13 @@ pub enum Guard {
     Median,
     /// More messages are lost, not sent, or answered after the timeout with the change.
     Missed,
+    /// The ends use more CPU time per message than the user permits, or their CPU time was not read.
+    CpuTime,
 }
 
 /// The first guard that a change breaks: the 95 % interval of the ratio of the medians lies above 1.05, or the interval of the
-/// difference of the shares of missed messages lies above 0.
-pub fn guard(pairs: &[Pair]) -> Option<Guard> {
+/// difference of the shares of missed messages lies above 0, or the interval of the ratio of the CPU times lies above `cpu_most`.
+pub fn guard(pairs: &[Pair], cpu_most: Option<f64>) -> Option<Guard> {
     let medians: Vec<f64> = pairs.iter().map(|p| log_ratio(p.with.median_ns, p.without.median_ns)).collect();
     if ratio(&medians).is_some_and(|r| r.low > MEDIAN_MOST) {
         return Some(Guard::Median);
@@ -70,13 +72,18 @@ pub fn guard(pairs: &[Pair]) -> Option<Guard> {
     let sum = |of: fn(&Pair) -> Figures| {
         pairs.iter().map(of).fold((0, 0), |(missed, slots), f| (missed + f.missed, slots + f.slots))
     };
-    (share_difference(sum(|p| p.without), sum(|p| p.with)).0 > 0.0).then_some(Guard::Missed)
+    if share_difference(sum(|p| p.without), sum(|p| p.with)).0 > 0.0 {
+        return Some(Guard::Missed);
+    }
+    let uses_more = |most: f64| cpu_time(pairs).is_none_or(|[_, low, _]| low > most);
+    cpu_most.is_some_and(uses_more).then_some(Guard::CpuTime)
 }
 
-/// CPU time of the ends with the change divided by their CPU time without it: value and ends of the 95 % interval; `None` if it was
-/// not read in each trial.
+/// CPU time of the ends per scheduled message with the change divided by the one without it: value and ends of the 95 % interval;
+/// `None` if it was not read in each trial.
 pub(crate) fn cpu_time(pairs: &[Pair]) -> Option<[f64; 3]> {
-    let log = |pair: &Pair| Some(log_ratio(pair.with.cpu_ns? as f64, pair.without.cpu_ns? as f64));
+    let each = |of: &Figures| Some(of.cpu_ns? as f64 / of.slots.max(1) as f64);
+    let log = |pair: &Pair| Some(log_ratio(each(&pair.with)?, each(&pair.without)?));
     let logs: Vec<f64> = pairs.iter().map(log).collect::<Option<_>>()?;
     ratio(&logs).map(|found| [found.ratio, found.low, found.high])
 }
@@ -94,16 +101,33 @@ mod tests {
     #[test]
     fn guards_find_a_larger_median_and_more_missed_messages() {
         let few = |medians, missed| (0..6).map(|_| pair(medians, missed)).collect::<Vec<_>>();
-        assert_eq!(guard(&few((100.0, 103.0), (0, 0))), None);
-        assert_eq!(guard(&few((100.0, 120.0), (0, 0))), Some(Guard::Median));
-        assert_eq!(guard(&few((100.0, 90.0), (0, 20))), Some(Guard::Missed));
-        assert_eq!(guard(&few((100.0, 90.0), (20, 0))), None);
+        assert_eq!(guard(&few((100.0, 103.0), (0, 0)), None), None);
+        assert_eq!(guard(&few((100.0, 120.0), (0, 0)), None), Some(Guard::Median));
+        assert_eq!(guard(&few((100.0, 90.0), (0, 20)), None), Some(Guard::Missed));
+        assert_eq!(guard(&few((100.0, 90.0), (20, 0)), None), None);
+    }
+
+    #[test]
+    fn the_cpu_time_is_a_guard_only_if_it_is_declared() {
+        let mut pairs: Vec<Pair> = (0..4).map(|_| pair((1.0, 1.0), (1000, 0))).collect();
+        for (most, broken) in [(None, None), (Some(1.5), None), (Some(1.2), None)] {
+            assert_eq!(guard(&pairs, most), broken);
+        }
+        pairs.iter_mut().for_each(|pair| pair.with.cpu_ns = Some(2_600));
+        for (most, broken) in [(None, None), (Some(1.5), None), (Some(1.2), Some(Guard::CpuTime))] {
+            assert_eq!(guard(&pairs, most), broken);
+        }
+        pairs[0].without.cpu_ns = None;
+        assert_eq!(guard(&pairs, Some(1.5)), Some(Guard::CpuTime));
     }
 
     #[test]
     fn the_cpu_time_is_a_ratio_unless_a_trial_lacks_it() {
         let mut pairs: Vec<Pair> = (0..4).map(|_| pair((1.0, 1.0), (0, 1000))).collect();
         assert!(cpu_time(&pairs).unwrap().iter().all(|ratio| (ratio - 2.0).abs() < 1e-9));
+        // Twice the CPU time for twice the messages is no change.
+        pairs.iter_mut().for_each(|pair| pair.with.slots *= 2);
+        assert!(cpu_time(&pairs).unwrap().iter().all(|ratio| (ratio - 1.0).abs() < 1e-9));
         pairs[1].with.cpu_ns = None;
         assert_eq!(cpu_time(&pairs), None);
     }

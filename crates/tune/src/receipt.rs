@@ -85,7 +85,7 @@ pub struct Tried {
     pub ratio: Option<[f64; 3]>,
     /// Number of pairs of the screening.
     pub pairs: usize,
-    /// CPU time of the ends with the change divided by their CPU time without it, as `ratio`; absent if it was not read.
+    /// CPU time of the ends per message with the change divided by the one without it, as `ratio`; absent if it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_time: Option<[f64; 3]>,
     /// Result of leaving the change out beside the other kept ones; absent if it was not left out.
@@ -138,7 +138,8 @@ pub struct Gain {
     pub pairs: usize,
     /// True if the interval lies below 1.
     pub confirmed: bool,
-    /// CPU time of the ends with all kept changes divided by their CPU time without them, as `ratio`; absent if it was not read.
+    /// CPU time of the ends per message with all kept changes divided by the one without them, as `ratio`; absent if it was not
+    /// read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_time: Option<[f64; 3]>,
     /// Guard that the kept set broke on the fresh trials.
@@ -224,6 +225,9 @@ pub struct Receipt {
     pub rule: RuleName,
     /// Error rate of all decisions about candidates together.
     pub alpha: f64,
+    /// Largest ratio of the CPU times per message that the user permitted; absent without such a guard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_most: Option<f64>,
     /// Seed of the order within the pairs.
     pub seed: u64,
     /// Facts about the machine, by name.
@@ -259,6 +263,7 @@ impl Default for Receipt {
             limit: None,
             rule: RuleName::Looks,
             alpha: 0.05,
+            cpu_most: None,
             seed: 1,
             circumstances: BTreeMap::new(),
             baseline: Baseline::default(),

@@ -28,6 +28,8 @@ pub struct Options {
     pub seed: u64,
     /// Time after which no further candidate is begun, such that the confirmation ends in time; `None` = no limit.
     pub budget: Option<Duration>,
+    /// Largest ratio of the CPU times per message that a kept change may have; `None` = no limit.
+    pub cpu_most: Option<f64>,
 }
 
 /// Why the loop ended without a receipt.
@@ -174,7 +176,7 @@ impl<B: Bench> Search<'_, B> {
                 let with = [without.clone(), candidate.settings.clone()].concat();
                 let stage = Stage::Screen(candidate.key.clone());
                 match self.decide(&stage, &decider, &Arms { without, with }) {
-                    Ok(decision) => tried.take(&decision),
+                    Ok(decision) => tried.take(&decision, self.options.cpu_most),
                     Err(PairError::NotPossible(reason)) => tried.outcome = Outcome::NotPossible(reason),
                     Err(PairError::Failed(e)) => return Err(TuneError::Failed(e)),
                 }
@@ -232,7 +234,7 @@ impl<B: Bench> Search<'_, B> {
         let pairs = self.measure(&Stage::Confirm, arms, number, &mut false).map_err(refused)?;
         let logs: Vec<f64> = pairs.iter().map(Pair::log_ratio).collect();
         let found = ratio(&logs).ok_or(TuneError::NotPossible("the confirmation has fewer than two pairs".into()))?;
-        let broke_guard = guard(&pairs);
+        let broke_guard = guard(&pairs, self.options.cpu_most);
         Ok(Gain {
             without_ns: geometric_mean(pairs.iter().map(|p| p.without.figure_ns)),
             with_ns: geometric_mean(pairs.iter().map(|p| p.with.figure_ns)),
@@ -270,12 +272,12 @@ impl<B: Bench> Search<'_, B> {
 }
 
 impl Tried {
-    fn take(&mut self, decision: &Decision) {
+    fn take(&mut self, decision: &Decision, cpu_most: Option<f64>) {
         self.verdict = Some(decision.verdict);
         self.ratio = decision.ratio();
         self.pairs = decision.pairs.len();
         self.cpu_time = cpu_time(&decision.pairs);
-        self.outcome = match (decision.verdict, guard(&decision.pairs)) {
+        self.outcome = match (decision.verdict, guard(&decision.pairs, cpu_most)) {
             (Verdict::Better, None) => Outcome::Kept,
             (Verdict::Better, Some(guard)) => Outcome::BrokeGuard(guard),
             _ => Outcome::Reverted,

@@ -14,6 +14,8 @@ struct Script {
     effects: BTreeMap<&'static str, (u32, f64)>,
     /// Setting that makes the median larger, if there is one.
     harms_median: &'static str,
+    /// Setting with which the ends use 1.8 times the CPU time, if there is one.
+    costs_cpu_time: &'static str,
     /// Setting that the machine refuses, if there is one.
     refused: &'static str,
     spread: f64,
@@ -23,7 +25,15 @@ struct Script {
 impl Script {
     fn new(seed: u64) -> Script {
         let effects = BTreeMap::new();
-        Script { random: SplitMix64(seed), effects, harms_median: "", refused: "", spread: 0.12, trials: 0 }
+        Script {
+            random: SplitMix64(seed),
+            effects,
+            harms_median: "",
+            costs_cpu_time: "",
+            refused: "",
+            spread: 0.12,
+            trials: 0,
+        }
     }
 
     fn unit(&mut self) -> f64 {
@@ -53,7 +63,8 @@ impl Script {
         log += groups.values().sum::<f64>();
         let slower = settings.iter().any(|s| s == self.harms_median);
         let median_ns = 1e5 * (0.02 * self.normal()).exp() * if slower { 1.3 } else { 1.0 };
-        Figures { figure_ns: log.exp(), median_ns, slots: 2000, missed: 0, cpu_ns: None }
+        let cpu_ns = if settings.iter().any(|s| s == self.costs_cpu_time) { 180_000_000 } else { 100_000_000 };
+        Figures { figure_ns: log.exp(), median_ns, slots: 2000, missed: 0, cpu_ns: Some(cpu_ns) }
     }
 }
 
@@ -105,6 +116,7 @@ fn candidate(key: &str) -> Candidate {
         answers: "a cause".to_owned(),
         scope: "live".to_owned(),
         undo: "remove the setting".to_owned(),
+        watches_cpu_time: matches!(key, "change-2" | "change-6"),
         predicted: Some(Prediction { now_ns: 1e6, then_ns: 1.4e5 }),
     }
 }
@@ -114,7 +126,7 @@ fn blank() -> Receipt {
 }
 
 fn options(rule: RuleName, seed: u64) -> Options {
-    Options { rule, alpha: 0.05, seed, budget: None }
+    Options { rule, alpha: 0.05, seed, budget: None, cpu_most: None }
 }
 
 fn run(script: &mut Script, options: &Options) -> Receipt {
@@ -228,6 +240,26 @@ fn each_outcome_has_its_reason() {
     assert_eq!(receipt.tried[7].outcome, Outcome::NoTimeLeft);
     assert!(receipt.seconds <= budget.as_secs(), "{} s", receipt.seconds);
     insta::assert_snapshot!(render(&receipt));
+}
+
+/// Test: a change that costs CPU time is kept with a warning, and with a declared guard it is reverted.
+#[test]
+fn a_change_that_costs_cpu_time_is_kept_with_a_warning_or_reverted() {
+    let run = |cpu_most| {
+        let mut script = Script { costs_cpu_time: "change-2", ..Script::new(5) };
+        script.effects.insert("change-2", (0, -2.0));
+        run(&mut script, &Options { cpu_most, ..options(RuleName::Looks, 5) })
+    };
+    let lines = |receipt: &Receipt| {
+        let text = render(receipt);
+        let cpu = text.lines().filter(|line| line.contains("CPU time"));
+        [vec![result_line(&receipt.tried[2])], cpu.map(str::to_owned).collect()].concat().join("\n")
+    };
+    let (kept, reverted) = (run(None), run(Some(1.2)));
+    assert_eq!(kept.kept, ["change-2"]);
+    assert_eq!(reverted.tried[2].outcome, Outcome::BrokeGuard(Guard::CpuTime));
+    assert_eq!(run(Some(1.9)).kept, ["change-2"]);
+    insta::assert_snapshot!([lines(&kept), lines(&reverted)].join("\n\n"));
 }
 
 /// Test: the receipt names the limit that declared the figure, and says for both sides whether it is met.

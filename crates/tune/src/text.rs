@@ -5,6 +5,10 @@ use crate::receipt::{CauseLine, Gain, Met, OfLimit, Outcome, Receipt, RuleName, 
 use std::fmt::Write;
 use tailbound_model::Nanos;
 
+/// Ratios of the CPU times between which a change of the CPU time is not worth a sentence, and above which it is a warning.
+const CPU_LESS: f64 = 0.9;
+const CPU_MORE: f64 = 1.1;
+
 /// Number of causes that the text names.
 const CAUSES: usize = 3;
 
@@ -12,7 +16,7 @@ const CAUSES: usize = 3;
 pub fn render(receipt: &Receipt) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", headline(receipt));
-    if let Some(more) = receipt.gain.and_then(|gain| cpu_words(gain.cpu_time)) {
+    if let Some(more) = receipt.gain.and_then(|gain| cpu_words(gain.cpu_time?)) {
         let _ = writeln!(text, "{more}");
     }
     if let Some(limit) = &receipt.limit {
@@ -29,7 +33,7 @@ pub fn render(receipt: &Receipt) -> String {
     for tried in &receipt.tried {
         let _ = writeln!(text, "  {:<12} {}", word(&tried.outcome), tried.candidate.text);
         let _ = writeln!(text, "  {:<12} {}", "", evidence(tried));
-        if let Some(more) = cpu_words(tried.cpu_time).filter(|_| tried.outcome == Outcome::Kept) {
+        if let Some(more) = cpu_of(tried) {
             let _ = writeln!(text, "  {:<12} {more}", "");
         }
         if !tried.candidate.settings.is_empty() {
@@ -52,7 +56,8 @@ pub fn render(receipt: &Receipt) -> String {
 
 /// The result of one candidate in a line.
 pub fn result_line(tried: &Tried) -> String {
-    format!("{}: {}", word(&tried.outcome), evidence(tried))
+    let cpu = cpu_of(tried).map(|words| format!(". {words}")).unwrap_or_default();
+    format!("{}: {}{cpu}", word(&tried.outcome), evidence(tried))
 }
 
 /// The gain of a receipt that was measured again, beside its first gain.
@@ -163,18 +168,33 @@ fn evidence(tried: &Tried) -> String {
     }
 }
 
-/// A sentence about the CPU time of the ends, if its interval lies outside of 0.9 to 1.1.
-fn cpu_words(ratio: Option<[f64; 3]>) -> Option<String> {
-    let [value, low, high] = ratio?;
-    let compared = if low > 1.1 {
-        "more"
-    } else if high < 0.9 {
-        "less"
-    } else {
-        return None;
-    };
-    let range = format!("{} of before, 95 %: {} to {}", share(value), share(low), share(high));
-    Some(format!("The ends use {compared} CPU time: {range}."))
+/// A sentence about the CPU time with a candidate that was measured, if it was kept or its rule names the CPU time.
+fn cpu_of(tried: &Tried) -> Option<String> {
+    let (is_kept, is_watched) = (tried.outcome == Outcome::Kept, tried.candidate.watches_cpu_time);
+    match tried.cpu_time {
+        _ if tried.pairs == 0 || !(is_kept || is_watched || broke_cpu_guard(tried)) => None,
+        None => (is_watched || broke_cpu_guard(tried)).then(|| "The CPU time of the ends was not read.".to_owned()),
+        Some(ratio) if is_kept => cpu_words(ratio).or_else(|| is_watched.then(|| times(ratio))),
+        Some(ratio) => Some(times(ratio)),
+    }
+}
+
+fn broke_cpu_guard(tried: &Tried) -> bool {
+    tried.outcome == Outcome::BrokeGuard(Guard::CpuTime)
+}
+
+/// A sentence about the CPU time with kept changes, if its interval lies outside of 0.9 to 1.1.
+fn cpu_words(ratio: [f64; 3]) -> Option<String> {
+    let [_, low, high] = ratio;
+    match (low > CPU_MORE, high < CPU_LESS) {
+        (true, _) => Some(format!("Warning: {}", times(ratio))),
+        (_, true) => Some(times(ratio)),
+        _ => None,
+    }
+}
+
+fn times([value, low, high]: [f64; 3]) -> String {
+    format!("CPU time per message x {value:.2} (95 %: {low:.2} to {high:.2}).")
 }
 
 /// Whether a limit is met before and after, e.g. "Limit of b.yaml: p99 of round_trip at most 1 ms. Before: not met, ..."
@@ -197,6 +217,7 @@ fn guard_words(guard: Guard) -> &'static str {
     match guard {
         Guard::Median => "the median is larger",
         Guard::Missed => "more messages are lost or late beyond the timeout",
+        Guard::CpuTime => "the CPU time per message is above the limit of --guard, or was not read",
     }
 }
 

@@ -43,6 +43,10 @@ pub struct Tune {
     /// Largest number of changes that answer a cause and are tried
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=40))]
     pub candidates: u8,
+    /// Keep no change with which the ends clearly use more CPU time per message than this, e.g. cpu=20%; without it, such a change
+    /// is kept with a warning
+    #[arg(long, value_name = "cpu=SHARE", value_parser = values::cpu_guard)]
+    pub guard: Option<f64>,
     /// How a change is decided: `looks` after 4, 6, 9 and 12 pairs of trials; `long-looks` after 6, 9, 12, 16 and 20;
     /// `symmetry` after each pair, which needs no assumption about the noise
     #[arg(long, value_enum, default_value = "looks")]

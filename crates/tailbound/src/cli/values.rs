@@ -72,6 +72,14 @@ pub fn share(text: &str) -> Result<f64, Problem> {
     }
 }
 
+/// Parses a guard such as `cpu=20%` to the largest permitted ratio of CPU times, here 1.2.
+pub fn cpu_guard(text: &str) -> Result<f64, Problem> {
+    match text.split_once('=') {
+        Some(("cpu", more)) => Ok(1.0 + share(more)?),
+        _ => Err(bad("expected the permitted rise of the CPU time per message, for example `cpu=20%`")),
+    }
+}
+
 /// Parses the lease of a holder of agents: the time without messages from clients after which the holder ends.
 pub fn lease(text: &str) -> Result<Duration, Problem> {
     match text.parse::<Nanos>() {

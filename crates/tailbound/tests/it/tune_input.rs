@@ -26,7 +26,7 @@ fn each_wrong_input_has_its_message() {
     at("where.yaml", "limits:\n  - where: { payload: 4 KiB }\n    round_trip: { p99: 1 ms }\n");
     at("out.yaml", "limits:\n  - out: { p99: 1 ms }\n");
     at("damaged.yaml", "limits:\n  - round_trip: { p99: soon }\n");
-    let cases: [&[&str]; 25] = [
+    let cases: [&[&str]; 27] = [
         &[],
         &["nosuch.yaml"],
         &["one.yaml"],
@@ -41,6 +41,8 @@ fn each_wrong_input_has_its_message() {
         &["one.yaml", "--yes", "--set", "rate=max", "--for", "out.yaml"],
         &["one.yaml", "--budget", "soon"],
         &["one.yaml", "--budget", "0s"],
+        &["one.yaml", "--guard", "memory=20%"],
+        &["one.yaml", "--guard", "cpu=lots"],
         &["one.yaml", "--candidates", "0"],
         &["one.yaml", "--rule", "guess"],
         &["one.yaml", "--yes", "--out", "there"],

@@ -1,7 +1,7 @@
 //! Candidates of `tune`: what the rules of advice give for the causes of the baseline.
 
 use super::state::{State, usual_metric};
-use tailbound_advice::Situation;
+use tailbound_advice::{Situation, Watch};
 use tailbound_document::{ConditionReport, Report};
 use tailbound_record::Record;
 use tailbound_report::cause_words;
@@ -62,6 +62,7 @@ fn asked(tries: &[String], known: &[Candidate]) -> Vec<Candidate> {
         answers: "--try".to_owned(),
         scope: "restart".to_owned(),
         undo: "leave the setting out".to_owned(),
+        watches_cpu_time: false,
         predicted: None,
     };
     tries.iter().filter(is_new).enumerate().map(candidate).collect()
@@ -87,6 +88,7 @@ fn named(position: usize, candidate: tailbound_advice::Candidate, has_estimate: 
         answers,
         scope: candidate.rule.scope.word().to_owned(),
         undo: candidate.rule.undo.to_owned(),
+        watches_cpu_time: candidate.rule.watch.contains(&Watch::CpuTime),
         predicted: candidate
             .predicted_ns
             .filter(|_| has_estimate)

@@ -40,6 +40,7 @@ pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> Comma
         only: Vec::new(),
         tries: Vec::new(),
         candidates: 0,
+        cpu_most: receipt.cpu_most,
         beside,
     };
     let directory = out.map_or_else(|| PathBuf::from(format!("tailbound-replay-{}", receipt.name)), Path::to_owned);

@@ -77,6 +77,7 @@ fn state(args: &cli::Tune) -> Result<State, Failure> {
         only: args.only.clone(),
         tries: args.tries.clone(),
         candidates: usize::from(args.candidates),
+        cpu_most: args.guard,
         beside: args.beside,
     })
 }
@@ -122,6 +123,7 @@ fn blank(state: &State, plan: &Plan, metric: &str) -> Receipt {
         figure: state.figure.clone(),
         metric: metric.to_owned(),
         rule: state.rule,
+        cpu_most: state.cpu_most,
         seed: state.seed,
         circumstances,
         ..Receipt::default()

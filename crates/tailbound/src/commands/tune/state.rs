@@ -39,6 +39,9 @@ pub struct State {
     pub tries: Vec<String>,
     /// Largest number of candidates.
     pub candidates: usize,
+    /// Largest ratio of the CPU times per message that a kept change may have.
+    #[serde(default)]
+    pub cpu_most: Option<f64>,
     /// Whether the run may measure beside programs that change settings on their own.
     pub beside: bool,
 }
@@ -53,7 +56,7 @@ impl State {
     /// Options of the loop.
     pub fn options(&self) -> tailbound_tune::Options {
         let budget = self.budget_s.map(Duration::from_secs);
-        tailbound_tune::Options { rule: self.rule, alpha: 0.05, seed: self.seed, budget }
+        tailbound_tune::Options { rule: self.rule, alpha: 0.05, seed: self.seed, budget, cpu_most: self.cpu_most }
     }
 
     /// The metric of the figure: the declared one, or the usual one of the plan.
