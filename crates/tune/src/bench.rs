@@ -2,6 +2,7 @@
 
 use crate::candidate::Candidate;
 use crate::pair::Pair;
+use crate::reboot::Reboot;
 use crate::receipt::{CauseLine, Tried};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -82,6 +83,11 @@ pub trait Bench {
 
     /// Is called with the result of each candidate.
     fn tried(&mut self, _tried: &Tried) {}
+
+    /// Reboots of the host between the pairs.
+    fn reboots(&self) -> Vec<Reboot> {
+        Vec::new()
+    }
 
     /// Time that the loop has taken, over all interruptions.
     fn elapsed(&self) -> Duration;

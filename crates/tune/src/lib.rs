@@ -18,6 +18,7 @@ mod bench;
 mod candidate;
 mod log;
 mod pair;
+mod reboot;
 mod receipt;
 mod search;
 mod text;
@@ -26,6 +27,7 @@ pub use bench::{Arms, Bench, PairError, Stage};
 pub use candidate::{Candidate, Prediction};
 pub use log::{LogError, Logged};
 pub use pair::{Figures, Guard, Pair, guard};
+pub use reboot::{AfterReboot, Reboot};
 pub use receipt::{
     Baseline, CauseLine, DeclaredLimit, Gain, LeftOut, Met, OfLimit, Outcome, Receipt, RuleName, Side, Tried, Verdict,
 };

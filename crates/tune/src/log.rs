@@ -6,7 +6,9 @@
 use crate::bench::{Arms, Bench, PairError, Stage};
 use crate::candidate::Candidate;
 use crate::pair::Pair;
+use crate::reboot::{AfterReboot, Reboot, check};
 use crate::receipt::{CauseLine, Tried};
+use crate::search::BASELINE_PAIRS;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -28,6 +30,16 @@ struct Line {
     not_possible: Option<String>,
     /// Time that the loop had taken after this answer, ms.
     elapsed_ms: u64,
+    /// Boot of the host in which the pairs were measured; absent in the files of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot: Option<String>,
+}
+
+impl Line {
+    /// True for equal pairs that were measured again after a reboot.
+    fn is_after_reboot(&self) -> bool {
+        self.stage == Stage::Baseline && self.first > 0
+    }
 }
 
 /// Why the file of the pairs cannot be used.
@@ -39,13 +51,24 @@ pub enum LogError<E> {
     OtherRun(PathBuf, usize),
     /// Another process uses the file.
     InUse(PathBuf),
+    /// The host was rebooted, and the run cannot go on after it.
+    AfterReboot(AfterReboot),
     /// The bench failed.
     Bench(E),
 }
 
 /// A bench that writes each answer to a file, and first gives the answers that the file has.
+///
+/// If the host was rebooted since, equal pairs are measured before any other pair. Their line is one of the baseline, with a number
+/// of earlier pairs above 0.
 pub struct Logged<B> {
     bench: B,
+    /// Boot of the host now.
+    boot: String,
+    /// Boot of the host in which the last pairs were measured.
+    boot_of_pairs: Option<String>,
+    baseline: Vec<Pair>,
+    reboots: Vec<Reboot>,
     path: PathBuf,
     file: File,
     known: VecDeque<Line>,
@@ -54,11 +77,12 @@ pub struct Logged<B> {
 }
 
 impl<B: Bench> Logged<B> {
-    /// Opens the file, which may not exist yet. A last line that was cut off while it was written is removed.
+    /// Opens the file, which may not exist yet. A last line that was cut off while it was written is removed. `boot` is the boot id
+    /// of the host.
     ///
     /// # Errors
     /// The file cannot be read or written, or a line before the last is damaged.
-    pub fn open(bench: B, path: &Path) -> Result<Logged<B>, LogError<B::Error>> {
+    pub fn open(bench: B, path: &Path, boot: &str) -> Result<Logged<B>, LogError<B::Error>> {
         let failed = |e: io::Error| LogError::File(path.to_owned(), e);
         let mut file = OpenOptions::new().create(true).read(true).append(true).open(path).map_err(failed)?;
         match file.try_lock() {
@@ -74,7 +98,47 @@ impl<B: Bench> Logged<B> {
             known.push_back(serde_json::from_str(line).map_err(|_| LogError::OtherRun(path.to_owned(), number + 1))?);
         }
         file.set_len(whole.len() as u64).map_err(failed)?;
-        Ok(Logged { bench, path: path.to_owned(), file, known, read: 0, before: Duration::ZERO })
+        Ok(Logged {
+            bench,
+            boot: boot.to_owned(),
+            boot_of_pairs: None,
+            baseline: Vec::new(),
+            reboots: Vec::new(),
+            path: path.to_owned(),
+            file,
+            known,
+            read: 0,
+            before: Duration::ZERO,
+        })
+    }
+
+    fn note(&mut self, line: &Line) {
+        self.read += 1;
+        self.before = Duration::from_millis(line.elapsed_ms);
+    }
+
+    /// Measures equal pairs after a reboot, compares them with the baseline, and writes them to the file. If the check fails, they
+    /// are not written, so that the run can go on once the reason is gone.
+    fn check_again(&mut self) -> Result<(), PairError<LogError<B::Error>>> {
+        let (boot, first) = (self.boot.clone(), BASELINE_PAIRS * (self.reboots.len() + 1));
+        let orders: Vec<bool> = (0..BASELINE_PAIRS).map(|pair| pair % 2 == 1).collect();
+        let again = match self.bench.pairs(&Stage::Baseline, first, &Arms::default(), &orders) {
+            Err(PairError::Failed(e)) => return Err(PairError::Failed(LogError::Bench(e))),
+            Err(PairError::NotPossible(reason)) => return Err(PairError::NotPossible(reason)),
+            Ok(pairs) => pairs,
+        };
+        self.rebooted(&boot, &again).map_err(PairError::Failed)?;
+        let elapsed_ms = self.elapsed().as_millis() as u64;
+        let (stage, with, pairs, boot) = (Stage::Baseline, Vec::new(), Some(again), Some(boot));
+        self.write(&Line { stage, first, with, pairs, not_possible: None, elapsed_ms, boot }).map_err(PairError::Failed)
+    }
+
+    /// Compares the equal pairs of another boot with the baseline.
+    fn rebooted(&mut self, boot: &str, again: &[Pair]) -> Result<(), LogError<B::Error>> {
+        let before = self.boot_of_pairs.replace(boot.to_owned()).unwrap_or_default();
+        let reboot = check((&before, &self.baseline), (boot, again)).map_err(LogError::AfterReboot)?;
+        self.reboots.push(reboot);
+        Ok(())
     }
 
     fn write(&mut self, line: &Line) -> Result<(), LogError<B::Error>> {
@@ -95,13 +159,24 @@ impl<B: Bench> Bench for Logged<B> {
         arms: &Arms,
         with_first: &[bool],
     ) -> Result<Vec<Pair>, PairError<Self::Error>> {
+        while let Some(line) = self.known.pop_front_if(|line| line.is_after_reboot()) {
+            self.note(&line);
+            let again = line.pairs.unwrap_or_default();
+            self.rebooted(line.boot.as_deref().unwrap_or_default(), &again).map_err(PairError::Failed)?;
+        }
         if let Some(line) = self.known.pop_front() {
-            self.read += 1;
-            self.before = Duration::from_millis(line.elapsed_ms);
+            if line.stage == Stage::Baseline {
+                self.baseline = line.pairs.clone().unwrap_or_default();
+            }
+            self.note(&line);
+            self.boot_of_pairs.clone_from(&line.boot);
             if line.stage != *stage || line.first != first || line.with != arms.with {
                 return Err(PairError::Failed(LogError::OtherRun(self.path.clone(), self.read)));
             }
             return line.pairs.ok_or(PairError::NotPossible(line.not_possible.unwrap_or_default()));
+        }
+        if self.boot_of_pairs.as_ref().is_some_and(|boot| *boot != self.boot) && !self.baseline.is_empty() {
+            self.check_again()?;
         }
         let answer = match self.bench.pairs(stage, first, arms, with_first) {
             Err(PairError::Failed(e)) => return Err(PairError::Failed(LogError::Bench(e))),
@@ -113,9 +188,9 @@ impl<B: Bench> Bench for Logged<B> {
             return Err(PairError::NotPossible(reason.clone()));
         }
         let elapsed_ms = self.elapsed().as_millis() as u64;
-        let (stage, with) = (stage.clone(), arms.with.clone());
+        let (stage, with, boot) = (stage.clone(), arms.with.clone(), Some(self.boot.clone()));
         let (pairs, not_possible) = (answer.clone().ok(), answer.clone().err());
-        self.write(&Line { stage, first, with, pairs, not_possible, elapsed_ms }).map_err(PairError::Failed)?;
+        self.write(&Line { stage, first, with, pairs, not_possible, elapsed_ms, boot }).map_err(PairError::Failed)?;
         answer.map_err(PairError::NotPossible)
     }
 
@@ -141,6 +216,10 @@ impl<B: Bench> Bench for Logged<B> {
 
     fn tried(&mut self, tried: &Tried) {
         self.bench.tried(tried);
+    }
+
+    fn reboots(&self) -> Vec<Reboot> {
+        self.reboots.clone()
     }
 
     fn elapsed(&self) -> Duration {

@@ -2,6 +2,7 @@
 
 use crate::candidate::Candidate;
 use crate::pair::Guard;
+use crate::reboot::Reboot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -245,6 +246,12 @@ pub struct Receipt {
     /// The gain on fresh trials; absent if nothing was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<Gain>,
+    /// Reboots of the host between two pairs of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reboots: Vec<Reboot>,
+    /// Circumstances of the host that changed with a reboot, each in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// Time that the loop took, s.
     pub seconds: u64,
 }
@@ -272,6 +279,8 @@ impl Default for Receipt {
             tried: Vec::new(),
             kept: Vec::new(),
             gain: None,
+            reboots: Vec::new(),
+            changed: Vec::new(),
             seconds: 0,
         }
     }

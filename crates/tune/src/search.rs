@@ -9,13 +9,13 @@ use tailbound_stats::SplitMix64;
 use tailbound_stats::sequential::{Decider, Looks, Margins, Order, Rule, Step, needed_pairs, ratio};
 
 /// Number of equal pairs of the baseline.
-const BASELINE_PAIRS: usize = 6;
+pub(crate) const BASELINE_PAIRS: usize = 6;
 
 /// The gain that the A/A check must be able to find, as a ratio.
-const SMALLEST_GAIN: f64 = 0.8;
+pub(crate) const SMALLEST_GAIN: f64 = 0.8;
 
 /// Largest number of pairs that the A/A check may need for this gain.
-const MOST_PAIRS: f64 = 20.0;
+pub(crate) const MOST_PAIRS: f64 = 20.0;
 
 /// Choices of the user.
 #[derive(Debug, Clone)]
@@ -64,6 +64,7 @@ pub fn tune<B: Bench>(bench: &mut B, options: &Options, receipt: Receipt) -> Res
     search.leave_out(&mut kept)?;
     search.confirm(&kept)?;
     search.receipt.seconds = search.bench.elapsed().as_secs();
+    search.receipt.reboots = search.bench.reboots();
     Ok(search.receipt)
 }
 

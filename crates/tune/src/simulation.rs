@@ -19,6 +19,8 @@ struct Script {
     /// Setting that the machine refuses, if there is one.
     refused: &'static str,
     spread: f64,
+    /// Natural logarithm of the figure without an effect, ns.
+    log_ns: f64,
     trials: u64,
 }
 
@@ -32,6 +34,7 @@ impl Script {
             costs_cpu_time: "",
             refused: "",
             spread: 0.12,
+            log_ns: 1e6_f64.ln(),
             trials: 0,
         }
     }
@@ -47,7 +50,7 @@ impl Script {
 
     fn trial(&mut self, settings: &[String]) -> Figures {
         self.trials += 1;
-        let mut log = 1e6_f64.ln() + self.spread * self.normal();
+        let mut log = self.log_ns + self.spread * self.normal();
         if self.unit() < 0.03 {
             log += self.unit() * 1.5;
         }
@@ -307,7 +310,7 @@ fn an_interrupted_run_goes_on() {
     };
     let options = options(RuleName::Looks, 9);
     let resumed = |path: &std::path::Path| {
-        let mut logged = Logged::open(script(), path).expect("the file opens");
+        let mut logged = Logged::open(script(), path, "first").expect("the file opens");
         tune(&mut logged, &options, blank()).expect("the run ends")
     };
     let first = resumed(&whole);
@@ -320,9 +323,48 @@ fn an_interrupted_run_goes_on() {
         let lines = std::fs::read_to_string(&path).expect("a file").lines().count();
         assert!(cut < text.len() || lines == text.lines().count(), "cut at {cut}: {lines} lines");
     }
-    let other = Logged::open(Script::new(1), &whole).map(|mut logged| {
+    let other = Logged::open(Script::new(1), &whole, "first").map(|mut logged| {
         let second = Arms { without: Vec::new(), with: vec!["another".into()] };
         logged.pairs(&Stage::Confirm, 0, &second, &[true])
     });
     assert!(matches!(other, Ok(Err(PairError::Failed(LogError::OtherRun(_, 1))))));
+}
+
+/// Test: after a reboot, equal pairs are measured again before any other pair, once, and the receipt has both boots. If the figure
+/// is another one since, or varies too much, the run does not go on, and nothing is written.
+#[test]
+fn after_a_reboot_equal_pairs_are_measured_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("pairs.jsonl");
+    let script = |more: f64, spread: f64| {
+        let mut script = Script { log_ns: 1e6_f64.ln() + more, spread, ..Script::new(9) };
+        script.effects.insert("change-3", (0, -2.0));
+        script
+    };
+    let resumed = |script: Script, boot: &str| {
+        let mut logged = Logged::open(script, &path, boot).expect("the file opens");
+        tune(&mut logged, &options(RuleName::Looks, 9), blank())
+    };
+    resumed(script(0.0, 0.12), "first").expect("the run ends");
+    let text = std::fs::read_to_string(&path).expect("the file was written");
+    // Without the last two lines: the reboot came within a decision.
+    let cut: String = text.lines().take(text.lines().count() - 2).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, &cut).expect("a file");
+    let other = resumed(script(0.7, 0.12), "second");
+    assert!(matches!(other, Err(TuneError::Failed(LogError::AfterReboot(AfterReboot::OtherFigure(..))))), "{other:?}");
+    let noisy = resumed(script(0.0, 0.8), "second");
+    assert!(matches!(noisy, Err(TuneError::Failed(LogError::AfterReboot(AfterReboot::TooNoisy(_))))), "{noisy:?}");
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), cut);
+    let receipt = resumed(script(0.0, 0.12), "second").expect("the run goes on");
+    assert_eq!(receipt.kept, ["change-3"]);
+    let boots =
+        |receipt: &Receipt| receipt.reboots.iter().map(|r| (r.before.clone(), r.after.clone())).collect::<Vec<_>>();
+    assert_eq!(boots(&receipt), [("first".to_owned(), "second".to_owned())]);
+    let whole = std::fs::read_to_string(&path).expect("a file");
+    assert_eq!(whole.matches("\"stage\":\"baseline\"").count(), 2, "{whole}");
+    insta::assert_snapshot!(
+        render(&receipt).lines().filter(|line| line.contains("boot")).collect::<Vec<_>>().join("\n")
+    );
+    // Another boot without anything left to measure changes nothing.
+    assert_eq!(boots(&resumed(script(0.0, 0.12), "third").expect("nothing is measured")), boots(&receipt));
 }

@@ -1,6 +1,7 @@
 //! The receipt as text for a terminal or a file.
 
 use crate::pair::Guard;
+use crate::reboot::Reboot;
 use crate::receipt::{CauseLine, Gain, Met, OfLimit, Outcome, Receipt, RuleName, Tried, Verdict};
 use std::fmt::Write;
 use tailbound_model::Nanos;
@@ -39,6 +40,12 @@ pub fn render(receipt: &Receipt) -> String {
         if !tried.candidate.settings.is_empty() {
             let _ = writeln!(text, "  {:<12} --set '{}'", "", tried.candidate.settings.join("' --set '"));
         }
+    }
+    for reboot in &receipt.reboots {
+        let _ = writeln!(text, "\n{}", reboot_words(reboot, receipt));
+    }
+    for changed in &receipt.changed {
+        let _ = writeln!(text, "Changed with a reboot: {changed}.");
     }
     let rule = match receipt.rule {
         RuleName::Looks => "paired t test after 4, 6, 9 and 12 pairs",
@@ -195,6 +202,22 @@ fn cpu_words(ratio: [f64; 3]) -> Option<String> {
 
 fn times([value, low, high]: [f64; 3]) -> String {
     format!("CPU time per message x {value:.2} (95 %: {low:.2} to {high:.2}).")
+}
+
+fn reboot_words(reboot: &Reboot, receipt: &Receipt) -> String {
+    let [value, low, high] = reboot.ratio;
+    format!(
+        "The host was rebooted during this run (boot {}, then {}). {} equal pairs after it: {} is {}, {} of the baseline (95 %: {} \
+         to {}). No pair has a trial from before and one from after.",
+        reboot.before,
+        reboot.after,
+        reboot.pairs,
+        receipt.figure,
+        time(reboot.figure_ns),
+        share(value),
+        share(low),
+        share(high),
+    )
 }
 
 /// Whether a limit is met before and after, e.g. "Limit of b.yaml: p99 of round_trip at most 1 ms. Before: not met, ..."

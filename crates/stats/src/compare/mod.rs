@@ -24,4 +24,4 @@ pub use judge::{Group, Judged, Verdict, judge};
 #[cfg(test)]
 pub(crate) use random::Random;
 pub use welch::mean_interval;
-pub(crate) use welch::{deviate, student};
+pub(crate) use welch::{Welch, deviate, student};

@@ -23,7 +23,7 @@ mod symmetry;
 
 pub use decider::{Decider, Margins, Order, Rule, Step, Verdict};
 pub use looks::Looks;
-pub use pairs::{Ratio, needed_pairs, ratio};
+pub use pairs::{Ratio, needed_pairs, ratio, ratio_of_trials};
 
 #[cfg(test)]
 mod error_rates;

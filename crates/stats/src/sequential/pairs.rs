@@ -1,7 +1,7 @@
 //! The ratio of a figure with a change to the figure without it, over pairs of trials.
 
 use super::normal::exceeded_with;
-use crate::compare::{deviate, student};
+use crate::compare::{Welch, deviate, student};
 
 /// Geometric mean of the ratios of the pairs, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +33,17 @@ pub fn ratio(logs: &[f64]) -> Option<Ratio> {
     Some(Ratio { ratio: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
 }
 
+/// Ratio of the figure in the trials `b` to the figure in the trials `a`, which are no pairs, from the natural logarithms of the
+/// figure in each trial, with Welch's 95 % interval; `None` for fewer than two trials on one side.
+pub fn ratio_of_trials(a: &[f64], b: &[f64]) -> Option<Ratio> {
+    if a.len().min(b.len()) < 2 {
+        return None;
+    }
+    let found = Welch::of(a.iter().copied(), b.iter().copied());
+    let (low, high) = found.interval(exceeded_with(0.025));
+    Some(Ratio { ratio: found.difference.exp(), low: low.exp(), high: high.exp() })
+}
+
 /// Distance of the mean of the log ratios from zero as a standard normal deviate, from a paired t test; 0 for fewer than two
 /// pairs. It is infinite if all pairs have the same ratio and it is not 1.
 pub(crate) fn z(logs: &[f64]) -> f64 {
@@ -56,7 +67,7 @@ pub fn needed_pairs(equal_pairs: &[f64], alpha: f64, ratio: f64) -> Option<f64> 
 
 #[cfg(test)]
 mod tests {
-    use super::{needed_pairs, ratio, z};
+    use super::{needed_pairs, ratio, ratio_of_trials, z};
 
     #[test]
     fn interval_of_a_known_sample() {
@@ -66,6 +77,18 @@ mod tests {
         assert!((found.0 - 0.1).abs() < 1e-9);
         assert!((found.1 - (0.1 - 2.776 * 0.1 / 5.0_f64.sqrt())).abs() < 0.002, "{found:?}");
         assert!((found.2 - (0.1 + 2.776 * 0.1 / 5.0_f64.sqrt())).abs() < 0.002, "{found:?}");
+    }
+
+    /// Test: two sides of three trials, computed by hand: difference 1, standard error sqrt(2 / 3), 4 degrees of freedom.
+    #[test]
+    fn ratio_of_trials_that_are_no_pairs() {
+        let found =
+            ratio_of_trials(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]).map(|r| (r.ratio.ln(), r.low.ln(), r.high.ln()));
+        let (ratio, low, high) = found.unwrap_or_default();
+        let half = 2.776 * (2.0_f64 / 3.0).sqrt();
+        assert!((ratio - 1.0).abs() < 1e-9 && (high - 1.0 - half).abs() < 0.02, "{ratio} {high}");
+        assert!((low - 1.0 + half).abs() < 0.02, "{low}");
+        assert!(ratio_of_trials(&[1.0], &[1.0, 2.0]).is_none());
     }
 
     #[test]

@@ -101,6 +101,9 @@ pub enum TuneSub {
     Resume {
         /// Directory of the run
         directory: PathBuf,
+        /// Go on although the kernel, its command line or another circumstance changed with a reboot of this host
+        #[arg(long)]
+        changed: bool,
     },
     /// Measure the kept changes of a receipt against the original again, here or on another machine
     Replay {

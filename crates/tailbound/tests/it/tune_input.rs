@@ -91,3 +91,20 @@ fn a_budget_declares_the_figure() {
     };
     insta::assert_snapshot!([declared("payload=64 B"), declared("payload=4 KiB")].join("\n"));
 }
+
+/// Test: after a reboot with another kernel command line, `resume` says what changed and measures nothing.
+#[test]
+fn a_changed_host_is_refused_after_a_reboot() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("run")).unwrap();
+    let state = serde_json::json!({
+        "name": "one.yaml", "study": "study: one\nmeasure: ping-pong\ndriver: udp\npath: loopback\nplace: process\n",
+        "directory": "", "settings": [], "figure": "p99", "rule": "looks", "seed": 1, "budget_s": null, "only": [],
+        "candidates": 8, "beside": true,
+        "host": { "boot_id": "another", "facts": { "kernel.cmdline": "quiet isolcpus=1", "kernel.hz": "1" } },
+    });
+    std::fs::write(bench.path("run/tune.json"), state.to_string()).unwrap();
+    let now = std::fs::read_to_string("/proc/cmdline").unwrap();
+    insta::assert_snapshot!(said(&bench, &["resume", "run"]).replace(now.trim(), "NOW"));
+    assert_eq!(std::fs::read_dir(bench.path("run")).unwrap().count(), 1);
+}

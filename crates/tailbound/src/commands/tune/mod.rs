@@ -10,6 +10,7 @@ mod export;
 mod fighting;
 mod lease;
 mod limit;
+mod reboot;
 mod replay;
 mod run;
 mod state;
@@ -21,7 +22,7 @@ use crate::failure::CommandResult;
 pub fn tune(args: &cli::Tune) -> CommandResult {
     match &args.command {
         None => run::begin(args),
-        Some(cli::TuneSub::Resume { directory }) => run::resume(directory),
+        Some(cli::TuneSub::Resume { directory, changed }) => run::resume(directory, *changed),
         Some(cli::TuneSub::Replay { receipt, out, beside, yes }) => {
             replay::replay(receipt, out.as_deref(), *beside, *yes)
         }

@@ -41,6 +41,8 @@ pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> Comma
         tries: Vec::new(),
         candidates: 0,
         cpu_most: receipt.cpu_most,
+        host: None,
+        changed: Vec::new(),
         beside,
     };
     let directory = out.map_or_else(|| PathBuf::from(format!("tailbound-replay-{}", receipt.name)), Path::to_owned);
@@ -53,7 +55,7 @@ pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> Comma
     })?;
     let watchdog = watchdog()?;
     let bench = Measured::new(&state, &directory, state.metric(&plan))?;
-    let gain = Logged::open(bench, &directory.join("pairs.jsonl"))
+    let gain = Logged::open(bench, &directory.join("pairs.jsonl"), "")
         .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::confirm(&mut logged, &state.options(), &receipt));
     end(watchdog, gain.is_ok());

@@ -1,6 +1,7 @@
 //! Begins and resumes a run of `tune`.
 
 use super::bench::Measured;
+use super::reboot::{self, HostOfRun, facts};
 use super::state::{State, write};
 use super::{fighting, limit};
 use crate::cli::{self, TuneRule};
@@ -9,8 +10,8 @@ use crate::output::{errln, out, outln};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use tailbound_model::{Attribution, ExitCode, FactValue, Measure, Plan, Problem};
-use tailbound_tune::{LogError, Logged, Receipt, RuleName, TuneError};
+use tailbound_model::{Attribution, ExitCode, Measure, Nanos, Plan, Problem};
+use tailbound_tune::{AfterReboot, LogError, Logged, Receipt, RuleName, TuneError};
 
 /// Begins a run.
 pub fn begin(args: &cli::Tune) -> CommandResult {
@@ -43,8 +44,8 @@ pub fn begin(args: &cli::Tune) -> CommandResult {
 }
 
 /// Goes on with a run that was interrupted.
-pub fn resume(directory: &Path) -> CommandResult {
-    let state = State::read(directory)?;
+pub fn resume(directory: &Path, changed: bool) -> CommandResult {
+    let mut state = State::read(directory)?;
     if directory.join("receipt.json").exists() {
         let what = format!("the run in {} has ended: it has a receipt", directory.display());
         return Err(Failure::bad_input(what).help("read receipt.txt there, or begin a new run"));
@@ -52,6 +53,7 @@ pub fn resume(directory: &Path) -> CommandResult {
     fighting::refuse(state.beside)?;
     let plan = state.plan(&[])?;
     refuse_several_conditions(&plan)?;
+    reboot::check(&mut state, directory, changed)?;
     search(&state, &plan, directory)
 }
 
@@ -78,6 +80,8 @@ fn state(args: &cli::Tune) -> Result<State, Failure> {
         tries: args.tries.clone(),
         candidates: usize::from(args.candidates),
         cpu_most: args.guard,
+        host: Some(HostOfRun::now()),
+        changed: Vec::new(),
         beside: args.beside,
     })
 }
@@ -87,7 +91,8 @@ fn search(state: &State, plan: &Plan, directory: &Path) -> CommandResult {
     let watchdog = watchdog()?;
     let metric = state.metric(plan);
     let bench = Measured::new(state, directory, metric)?;
-    let ended = Logged::open(bench, &directory.join("pairs.jsonl"))
+    let boot = tailbound_host::boot_id().unwrap_or_default();
+    let ended = Logged::open(bench, &directory.join("pairs.jsonl"), &boot)
         .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::tune(&mut logged, &state.options(), blank(state, plan, metric.key())));
     end(watchdog, ended.is_ok());
@@ -106,15 +111,6 @@ fn search(state: &State, plan: &Plan, directory: &Path) -> CommandResult {
 
 /// A receipt with the members that describe the study and the machine.
 fn blank(state: &State, plan: &Plan, metric: &str) -> Receipt {
-    let facts = tailbound_host::facts::collect();
-    let names = ["kernel.release", "kernel.version", "cpu.model", "cpu.count", "virtualization"];
-    let text = |name: &str| match facts.get(name)? {
-        FactValue::Text(text) => Some(text.clone()),
-        FactValue::Number(number) => Some(number.to_string()),
-        FactValue::Flag(flag) => Some(flag.to_string()),
-        FactValue::Unknown(_) => None,
-    };
-    let circumstances = names.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect();
     Receipt {
         study: state.study.clone(),
         name: plan.study.clone(),
@@ -125,7 +121,8 @@ fn blank(state: &State, plan: &Plan, metric: &str) -> Receipt {
         rule: state.rule,
         cpu_most: state.cpu_most,
         seed: state.seed,
-        circumstances,
+        circumstances: facts(&["kernel.release", "kernel.version", "cpu.model", "cpu.count", "machine.hypervisor"]),
+        changed: state.changed.clone(),
         ..Receipt::default()
     }
 }
@@ -208,16 +205,18 @@ pub fn end(mut watchdog: Child, is_complete: bool) {
 /// The message of a loop that ended without a receipt.
 pub fn failure(error: TuneError<LogError<Failure>>, how_to_go_on: &str, state: &State) -> Failure {
     match error {
-        TuneError::TooNoisy { needed } => {
+        TuneError::TooNoisy { needed } => too_noisy(&state.figure, needed),
+        TuneError::Failed(LogError::AfterReboot(AfterReboot::TooNoisy(needed))) => too_noisy(&state.figure, needed),
+        TuneError::Failed(LogError::AfterReboot(AfterReboot::OtherFigure(was_ns, is_ns))) => {
             let what = format!(
-                "{} varies too much between equal trials: a gain of 20 % would need about {:.0} pairs of trials, and at most 20 are \
-                 sensible",
+                "after the reboot of this host, {} is {} without any change, and it was {} before: the decisions before the reboot are \
+                 about another situation",
                 state.figure,
-                needed.ceil()
+                Nanos(is_ns as i64),
+                Nanos(was_ns as i64)
             );
-            let help = "make the trials longer (--set measure.duration=10s), use a figure with less noise (--for p99 or p50), or \
-                        stop other work on this machine";
-            Failure::of(ExitCode::Undecided, Problem::new("too_noisy", what, help))
+            let help = format!("begin a new run; if the reason of the difference is gone, {how_to_go_on}");
+            Failure::of(ExitCode::Undecided, Problem::new("other_after_reboot", what, help))
         }
         TuneError::NotPossible(reason) => Failure::not_fit(format!("the study cannot be measured: {reason}")),
         TuneError::Failed(LogError::Bench(failure)) => failure.help_or(how_to_go_on),
@@ -231,6 +230,17 @@ pub fn failure(error: TuneError<LogError<Failure>>, how_to_go_on: &str, state: &
             Failure::bad_input(what).help("the file was changed, or another release wrote it: begin a new run")
         }
     }
+}
+
+fn too_noisy(figure: &str, needed: f64) -> Failure {
+    let what = format!(
+        "{figure} varies too much between equal trials: a gain of 20 % would need about {:.0} pairs of trials, and at most 20 are \
+         sensible",
+        needed.ceil()
+    );
+    let help = "make the trials longer (--set measure.duration=10s), use a figure with less noise (--for p99 or p50), or stop other \
+                work on this machine";
+    Failure::of(ExitCode::Undecided, Problem::new("too_noisy", what, help))
 }
 
 fn dry_run(plan: &Plan, state: &State) -> String {

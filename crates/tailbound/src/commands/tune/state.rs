@@ -1,5 +1,6 @@
 //! What a run of `tune` needs to go on after an interruption: the file `tune.json` in its directory.
 
+use super::reboot::HostOfRun;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -42,6 +43,12 @@ pub struct State {
     /// Largest ratio of the CPU times per message that a kept change may have.
     #[serde(default)]
     pub cpu_most: Option<f64>,
+    /// The host at the begin of the run, or after its last reboot.
+    #[serde(default)]
+    pub host: Option<HostOfRun>,
+    /// What changed with reboots of the host, each in words.
+    #[serde(default)]
+    pub changed: Vec<String>,
     /// Whether the run may measure beside programs that change settings on their own.
     pub beside: bool,
 }
