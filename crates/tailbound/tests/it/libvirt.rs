@@ -5,6 +5,7 @@ use crate::support::Bench;
 use crate::support::host::{cannot, no_journal};
 use crate::support::libvirt::{Libvirt, with_libvirt};
 use crate::support::ssh::TwoHosts;
+use crate::tune_export::{exported, receipt_of};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -210,7 +211,36 @@ fn libvirt_accepts_the_export_with_the_pins_of_the_study() {
         has("interface.0.kind", "bridge br0");
         has("balloon", "none");
         libvirt.virsh(&["destroy", "ping"]);
+        exported_by_tune(libvirt, &bench);
     });
+}
+
+/// Checks that libvirt accepts what `tune export` prints for the threads of a guest, and applies it.
+fn exported_by_tune(libvirt: &Libvirt, bench: &Bench) {
+    let kept = [
+        "place.vm.vcpu_threads=[[{ policy: rr, priority: 2, cpus: 1 }, { policy: batch, cpus: 0 }]]",
+        "place.vm.emulator={ policy: rr, priority: 1, cpus: 0 }",
+    ];
+    receipt_of(bench, "receipt.json", STUDY, &kept);
+    let lines = exported(bench, &["receipt.json", "--format", "libvirt", "--end", "pong"]);
+    libvirt.define(&DESCRIPTION.replace("</domain>", &format!("{lines}</domain>")));
+    let stored = libvirt.virsh(&["dumpxml", "--inactive", NAME]);
+    let elements: Vec<&str> = lines.lines().filter_map(|l| l.trim().strip_suffix("/>")).collect();
+    assert_eq!(elements.len(), 6, "{lines}");
+    for element in elements {
+        assert!(stored.contains(element), "{element} is in {stored}");
+    }
+    libvirt.virsh(&["start", NAME, "--paused"]);
+    let seen = threads(libvirt.process(NAME).unwrap());
+    let of = |name: &str| {
+        seen.iter().find(|(thread, ..)| thread.starts_with(name)).map(|(_, policy, cpus)| (&**policy, &**cpus))
+    };
+    assert_eq!(
+        [of("CPU 0/"), of("CPU 1/"), of("qemu-system")],
+        [Some(("2/2", "1")), Some(("3/0", "0")), Some(("2/1", "0"))],
+        "{seen:?}"
+    );
+    libvirt.virsh(&["destroy", NAME]);
 }
 
 /// Test of a libvirt domain as the place of an end: the libvirt domain is started, gets the requested scheduling, and

@@ -2,7 +2,8 @@
 
 use crate::support::cluster::Cluster;
 use crate::support::host::{no_journal, signal};
-use crate::support::{exit_and_stderr, succeeded};
+use crate::support::{exit_and_stderr, output_of, succeeded};
+use crate::tune_export::{exported, receipt};
 use std::time::Duration;
 use tailbound_record::{Record, TrialStatus};
 
@@ -15,6 +16,61 @@ fn study(measure: &str, place: &str, rest: &str) -> String {
 
 fn ping_pong(duration: &str, rest: &str) -> String {
     study(&format!("ping-pong: {{ duration: {duration} }}"), "", rest)
+}
+
+/// Gives the cluster an image of this name with Debian's programs `nice`, `sleep` and `cat`, and their libraries.
+fn load_coreutils(cluster: &Cluster, name: &str) {
+    let programs = ["/usr/bin/nice", "/usr/bin/sleep", "/usr/bin/cat"];
+    let listed = output_of("ldd", &programs);
+    let libraries = listed.split_whitespace().filter(|word| word.starts_with("/lib"));
+    let mut files: Vec<&str> = libraries.chain(programs).map(|file| file.trim_end_matches(':')).collect();
+    files.sort_unstable();
+    files.dedup();
+    let archive = cluster.bench.path("image.tar").display().to_string();
+    let maker = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dev/cluster.d/image.py");
+    let mut make = std::process::Command::new(maker);
+    make.args([&archive, name, "/usr/bin/sleep"]).args(files.iter().map(|file| format!("{file}={file}")));
+    succeeded(&make.output().unwrap());
+    cluster.command(&["load", &archive]);
+}
+
+/// Test: the API server and the kubelet accept what `tune export` prints, and the program runs with it.
+#[test]
+fn a_pod_with_the_lines_of_tune_runs_as_they_say() {
+    const IMAGE: &str = "tailbound.invalid/coreutils:1";
+    let Some(cluster) = Cluster::new() else { return };
+    load_coreutils(&cluster, IMAGE);
+    let bench = &cluster.bench;
+    // A real-time policy needs run time in the control group, which pods have on few kernels.
+    let kept = [
+        "host.sysctl.net.ipv4.tcp_rmem=4096 131071 6291455",
+        "ends.pong.scheduling={ policy: other, nice: -7 }",
+        "middleware.memory=locked",
+    ];
+    receipt(bench, "receipt.json", &kept);
+    let lines = exported(bench, &["receipt.json", "--format", "kubernetes"]);
+    let pod = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{ name: exported }}\nspec:\n  terminationGracePeriodSeconds: 0\n  containers:\n  \
+         - {{ name: program, image: '{IMAGE}', imagePullPolicy: Never, args: ['600'], env: [{{ name: PATH, value: /usr/bin }}] }}\n"
+    );
+    std::fs::write(bench.path("pod.yaml"), pod).unwrap();
+    std::fs::write(bench.path("lines.yaml"), lines.replace("\"program\"]", "\"sleep\"]")).unwrap();
+    let [pod, patch] = ["pod.yaml", "lines.yaml"].map(|name| bench.path(name).display().to_string());
+    let merged = cluster.command(&["kubectl", "patch", "--local", "-o", "yaml", "-f", &pod, "--patch-file", &patch]);
+    std::fs::write(bench.path("pod.yaml"), merged).unwrap();
+    cluster.command(&["kubectl", "apply", "-f", &pod]);
+    cluster.command(&["kubectl", "wait", "--for=condition=Ready", "pod/exported", "--timeout=30s"]);
+    let files = ["/proc/sys/net/ipv4/tcp_rmem", "/proc/1/stat", "/proc/1/status"];
+    let read = |file| cluster.command(&["kubectl", "exec", "exported", "--", "cat", file]);
+    let [memory, stat, status] = files.map(read);
+    cluster.command(&["kubectl", "delete", "pod", "exported", "--wait=true"]);
+    assert_eq!(memory.trim(), "4096\t131071\t6291455");
+    // Field 19 of proc_pid_stat(5); the name of the program is `(sleep)`.
+    assert_eq!(stat.split(' ').nth(18), Some("-7"), "{stat}");
+    let rights = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    let rights = u64::from_str_radix(rights.trim(), 16).unwrap();
+    // CAP_IPC_LOCK and CAP_SYS_NICE (linux/capability.h).
+    assert_eq!(rights & (1 << 14 | 1 << 23), 1 << 14 | 1 << 23, "{status}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Tests of `tailbound tune apply`: the settings of a receipt are in force during a lease, kept by a confirmation, and put back
 //! otherwise. The settings are read from /proc, and as found after each test.
 
+use crate::support::daemons::{Daemon, unpacked};
 use crate::support::host::{AsFound, cannot, no_journal, read, study};
-use crate::support::{Bench, exit_and_stderr, succeeded};
-use crate::tune_export::receipt;
+use crate::support::{Bench, exit_and_stderr, output_of, succeeded};
+use crate::tune_export::{exported, receipt};
 use std::time::{Duration, Instant};
 
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
@@ -152,5 +153,51 @@ fn what_cannot_be_applied_is_said() {
     let text = said.join("\n").replace(&format!("now {}", found.value), "now VALUE");
     insta::assert_snapshot!("refusals", text);
     assert_eq!(read(SWAPPINESS), found.value);
+    no_journal(&bench);
+}
+
+/// Policy and real-time priority of kswapd0, as in fields 41 and 40 of its stat file.
+fn kswapd() -> (u64, u64) {
+    let pid = output_of("pgrep", &["-x", "kswapd0"]);
+    let stat = tailbound_host::process::Stat::read(&format!("/proc/{pid}/stat")).unwrap();
+    (stat.field(41).unwrap(), stat.field(40).unwrap())
+}
+
+/// Wake-up time that the kernel permits, us.
+fn wake_up_us() -> String {
+    output_of("od", &["-An", "-N4", "-t", "d4", "/dev/cpu_dma_latency"])
+}
+
+/// Test: TuneD itself sets each value of the exported profile, and nothing else. `tune apply` refuses to run beside it.
+#[test]
+fn tuned_sets_what_is_exported_and_is_no_neighbour() {
+    const MEMORY: &str = "/proc/sys/net/ipv4/tcp_rmem";
+    let Some((bench, _found, wanted)) = ready(&[]) else { return };
+    let Some(unpacked) = unpacked() else { return };
+    let (memory, before) = (AsFound::keep(MEMORY), (kswapd(), wake_up_us()));
+    let kept = [
+        "host.sysctl.net.ipv4.tcp_rmem=4096 131071 6291455",
+        "host.kernel_threads.kswapd0={ policy: fifo, priority: 3 }",
+    ];
+    // Without a wake-up time among the kept settings, TuneD must set none: with a governor alone it would, by itself.
+    for (more, wake_up) in [("host.governor=performance", before.1.as_str()), ("host.cpu_dma_latency=7 us", "7")] {
+        receipt(&bench, "tuned.json", &[&kept[..], &[more]].concat());
+        let profile = exported(&bench, &["tuned.json", "--format", "tuned"]);
+        let tuned = Daemon::tuned(&bench, &unpacked, &profile);
+        assert_eq!(read(MEMORY), "4096\t131071\t6291455", "{}", tuned.log());
+        assert_eq!((kswapd(), wake_up_us().as_str()), ((1, 3), wake_up), "{}", tuned.log());
+        let complaints = ["ERROR", "WARNING"].map(|word| tuned.log().contains(word));
+        assert_eq!(complaints, [false, false], "{profile}{}", tuned.log());
+        if more.starts_with("host.governor") {
+            let (code, text) = tune(&bench, &["apply", "receipt.json", "--yes"]);
+            insta::assert_snapshot!("beside_tuned", format!("exit code {code}\n{text}"));
+            apply(&bench, "10min");
+            assert_eq!(read(SWAPPINESS), wanted);
+            assert_eq!(tune(&bench, &["revert"]).0, 0);
+        }
+        tuned.end();
+        std::fs::remove_dir(bench.path("tuned")).unwrap();
+        assert_eq!((read(MEMORY), (kswapd(), wake_up_us())), (memory.value.clone(), before.clone()));
+    }
     no_journal(&bench);
 }

@@ -25,10 +25,15 @@ const KEPT: [&str; 12] = [
 
 /// Writes a receipt with these kept settings.
 pub fn receipt(bench: &Bench, name: &str, kept: &[&str]) {
+    receipt_of(bench, name, STUDY, kept);
+}
+
+/// Writes a receipt of this study with these kept settings.
+pub fn receipt_of(bench: &Bench, name: &str, study: &str, kept: &[&str]) {
     let gain =
         json!({ "without_ns": 2e6, "with_ns": 1e5, "ratio": [0.05, 0.04, 0.06], "pairs": 12, "confirmed": true });
     let receipt = json!({
-        "format": [1, 0], "study": STUDY, "name": "hog", "settings": [], "figure": "p99", "metric": "from_intended",
+        "format": [1, 0], "study": study, "name": "hog", "settings": [], "figure": "p99", "metric": "from_intended",
         "rule": "looks", "alpha": 0.05, "seed": 1, "circumstances": {}, "causes_before": [], "causes_after": [], "tried": [],
         "baseline": { "pairs": 6, "figure_ns": 2e6, "needed_pairs": 3.0 }, "kept": kept, "gain": gain, "seconds": 60,
     });

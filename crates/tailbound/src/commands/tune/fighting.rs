@@ -12,8 +12,12 @@ pub fn refuse(beside: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let names = running.join(" and ");
-    let what =
-        format!("{names} runs and changes settings of this host, so that it could undo or hide what `tune` tries");
-    Err(Failure::not_fit(what)
-        .help(format!("stop {names} for the time of the run, or add --beside to measure beside it")))
+    let (do_what, they) = match running.len() {
+        1 => ("runs and changes", "it"),
+        _ => ("run and change", "they"),
+    };
+    let what = format!(
+        "{names} {do_what} settings of this host, so that {they} could undo what `tune` sets, or hide its effect"
+    );
+    Err(Failure::not_fit(what).help(format!("stop {names} meanwhile, or add --beside to go on all the same")))
 }

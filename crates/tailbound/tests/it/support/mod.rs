@@ -4,6 +4,7 @@
 pub mod chapter;
 pub mod cluster;
 pub mod containerd;
+pub mod daemons;
 pub mod fastdds;
 pub mod guests;
 pub mod host;

@@ -48,12 +48,23 @@ pub fn tuned(changes: &Changes) -> Page {
             effect => page.leave_out(setting, home(effect)),
         }
     }
-    if !sections.0.is_empty() {
+    let sections = sections.in_order();
+    if !sections.is_empty() {
         page.lines.extend(["[main]".to_owned(), "summary=Changes that tailbound tune kept".to_owned()]);
         page.note("The profile includes no other one: add `include=` with the profile that you use now.");
-        page.note("Never run: names of sections and options are as in TuneD 2.20.");
     }
-    for (section, lines) in sections.0 {
+    if sections.iter().any(|(section, _)| section == "sysctl") {
+        page.note(
+            "A value in /etc/sysctl.d replaces the value of the profile, unless tuned-main.conf has `reapply_sysctl = 0`.",
+        );
+    }
+    if sections.iter().any(|(section, _)| section == "scheduler") {
+        page.note("TuneD needs the Python module `perf` for its section `scheduler` (Debian: package linux-perf).");
+    }
+    if sections.iter().flat_map(|(_, lines)| lines).any(|line| line.starts_with("coalesce=")) {
+        page.note("TuneD before 2.25 sets no delay of interrupts beside ethtool 6.1, whose lines about CQE mode it does not know.");
+    }
+    for (section, lines) in sections {
         page.lines.extend([String::new(), format!("[{section}]")]);
         page.lines.extend(lines);
     }
@@ -62,15 +73,35 @@ pub fn tuned(changes: &Changes) -> Page {
 
 /// Sections of a profile with their lines, in the order in which they were needed.
 #[derive(Default)]
-struct Sections(Vec<(String, Vec<String>)>);
+struct Sections {
+    all: Vec<(String, Vec<String>)>,
+    /// Wanted time in which CPUs wake up, us.
+    cpu_latency_us: Option<u32>,
+}
 
 impl Sections {
     fn lines(&mut self, section: &str, first: &[String]) -> &mut Vec<String> {
-        let at = self.0.iter().position(|(name, _)| name == section).unwrap_or_else(|| {
-            self.0.push((section.to_owned(), first.to_vec()));
-            self.0.len() - 1
+        let at = self.all.iter().position(|(name, _)| name == section).unwrap_or_else(|| {
+            self.all.push((section.to_owned(), first.to_vec()));
+            self.all.len() - 1
         });
-        &mut self.0[at].1
+        &mut self.all[at].1
+    }
+
+    /// The sections in an order in which TuneD applies all of them. Each CPU belongs to the first section that can have it, so that
+    /// the section for all other CPUs comes last. Only the first section about CPUs sets the time in which they wake up; without
+    /// this option, TuneD sets a time of its own, which depends on the load.
+    fn in_order(mut self) -> Vec<(String, Vec<String>)> {
+        let is_of_cpus = |(section, _): &(String, Vec<String>)| section.starts_with("cpu");
+        if self.cpu_latency_us.is_some() && !self.all.iter().any(is_of_cpus) {
+            self.lines("cpu", &[]);
+        }
+        self.all.sort_by_key(|(section, _)| section == "cpu");
+        if let Some(at) = self.all.iter().position(is_of_cpus) {
+            let latency = self.cpu_latency_us.map_or("none".to_owned(), |us| us.to_string());
+            self.all[at].1.push(format!("force_latency={latency}"));
+        }
+        self.all
     }
 
     /// Adds a setting of the host, or says why TuneD cannot express it.
@@ -84,14 +115,15 @@ impl Sections {
                 self.lines(&format!("cpu_{}", cpus.to_string().replace(['-', ','], "_")), &first)
                     .push(format!("governor={governor}"));
             }
-            KnobSpec::CpuDmaLatency { us } => self.lines("cpu", &[]).push(format!("force_latency={us}")),
+            KnobSpec::CpuDmaLatency { us } => self.cpu_latency_us = Some(*us),
             KnobSpec::KvmHaltPoll { ns } => self.lines("sysfs", &[]).push(format!("{KVM_HALT_POLL}={ns}")),
             KnobSpec::KernelThreads { threads, scheduling } => {
                 let line = group(threads, scheduling)?;
                 self.lines("scheduler", &[]).push(line);
             }
             KnobSpec::Nic { interface, setting, value } => {
-                let first = ["type=net".to_owned(), format!("devices={interface}")];
+                // Otherwise TuneD lowers the speed of an idle interface to 100 Mbit/s.
+                let first = ["type=net".to_owned(), format!("devices={interface}"), "dynamic=0".to_owned()];
                 let lines = self.lines(&format!("net_{interface}"), &first);
                 let (option, parameter) = parameter(*setting, *value);
                 match lines.iter_mut().find(|line| line.starts_with(&format!("{option}="))) {
@@ -126,13 +158,16 @@ fn group(threads: &str, scheduling: &RoleScheduling) -> Result<String, String> {
         Some(Policy::Batch { nice: 0 }) => ("b", "0".to_owned()),
         Some(other) => return Err(format!("the plug-in `scheduler` of TuneD cannot express the policy {other}")),
     };
-    let mask = |cpus: &CpuList| {
-        let mask = cpus.0.iter().filter(|cpu| **cpu < 128).fold(0_u128, |mask, cpu| mask | 1 << cpu);
-        format!("{mask:x}")
-    };
     let affinity = scheduling.cpus.as_ref().map_or("*".to_owned(), mask);
     let letters: String = threads.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     Ok(format!("group.{letters}=0:{policy}:{priority}:{affinity}:^\\[{}\\]$", pattern(threads)))
+}
+
+/// CPUs as a hexadecimal mask.
+fn mask(cpus: &CpuList) -> String {
+    let digit = |of: u32| cpus.0.iter().filter(|cpu| **cpu / 4 == of).map(|cpu| 1 << (cpu % 4)).sum();
+    let highest = cpus.0.iter().max().map_or(0, |cpu| cpu / 4);
+    (0..=highest).rev().filter_map(|of| char::from_digit(digit(of), 16)).collect()
 }
 
 /// A name with the wildcards `*` and `?` as a regular expression.

@@ -125,18 +125,34 @@ pub fn kubernetes(changes: &Changes, end: EndName) -> Page {
     page
 }
 
+/// Kernel parameters below `net.ipv4` and `net.ipv6` that exist only once for the whole machine (Linux 6.18).
+const OF_THE_MACHINE: [&str; 12] = [
+    "net.ipv4.fib_sync_mem",
+    "net.ipv4.inet_peer_maxttl",
+    "net.ipv4.inet_peer_minttl",
+    "net.ipv4.inet_peer_threshold",
+    "net.ipv4.ipfrag_secret_interval",
+    "net.ipv4.tcp_low_latency",
+    "net.ipv4.tcp_max_orphans",
+    "net.ipv4.tcp_mem",
+    "net.ipv4.udp_mem",
+    "net.ipv6.ip6frag_secret_interval",
+    "net.ipv6.mld_max_msf",
+    "net.ipv6.mld_qrv",
+];
+
 /// Whether a kernel parameter exists once for each network namespace, so that a pod can have its own.
 fn has_network_namespace(name: &str) -> bool {
-    name.starts_with("net.ipv4.") || name.starts_with("net.ipv6.")
+    (name.starts_with("net.ipv4.") || name.starts_with("net.ipv6.")) && !OF_THE_MACHINE.contains(&name)
 }
 
-/// The program that starts another one with a policy (chrt(1), nice(1)).
+/// The program that starts another one with a policy (chrt(1), nice(1)), with options that BusyBox knows too.
 fn starter(policy: Policy) -> String {
     match policy {
-        Policy::Fifo { priority } => format!("\"chrt\", \"--fifo\", \"{priority}\""),
-        Policy::Rr { priority } => format!("\"chrt\", \"--rr\", \"{priority}\""),
-        Policy::Batch { nice: 0 } => "\"chrt\", \"--batch\", \"0\"".to_owned(),
-        Policy::Idle => "\"chrt\", \"--idle\", \"0\"".to_owned(),
+        Policy::Fifo { priority } => format!("\"chrt\", \"-f\", \"{priority}\""),
+        Policy::Rr { priority } => format!("\"chrt\", \"-r\", \"{priority}\""),
+        Policy::Batch { nice: 0 } => "\"chrt\", \"-b\", \"0\"".to_owned(),
+        Policy::Idle => "\"chrt\", \"-i\", \"0\"".to_owned(),
         Policy::Other { nice } | Policy::Batch { nice } => format!("\"nice\", \"-n\", \"{nice}\""),
         Policy::Deadline { runtime_ns, deadline_ns, period_ns } => format!(
             "\"chrt\", \"--deadline\", \"--sched-runtime\", \"{runtime_ns}\", \"--sched-deadline\", \"{deadline_ns}\", \
@@ -163,15 +179,20 @@ fn pod(page: &mut Page, (rights, command, sysctls): (&[&str], Option<&str>, &[(&
         page.note("The kubelet must permit most parameters by name (--allowed-unsafe-sysctls).");
     }
     if !rights.is_empty() || command.is_some() {
-        lines.extend(["  containers:".to_owned(), "  - name: PROGRAM".to_owned()]);
+        lines.extend(["  containers:".to_owned(), "  - name: program".to_owned()]);
+        page.note("`program` stands for the name of the container, and in its command for the program.");
     }
     if let Some(command) = command {
-        lines.push(format!("    command: [{command}, \"PROGRAM\"]"));
+        lines.push(format!("    command: [{command}, \"program\"]"));
         page.note("Kubernetes has no field for a policy: `chrt` or `nice` of the image starts the program with it.");
     }
     if !rights.is_empty() {
         lines.extend(["    securityContext:".to_owned(), "      capabilities:".to_owned()]);
         lines.push(format!("        add: [{}]", rights.join(", ")));
+        page.note(
+            "Capabilities in `add` are for the user root of the container: a program of another user needs capabilities of its file \
+             (setcap).",
+        );
     }
     if !lines.is_empty() {
         page.note(format!(
@@ -190,14 +211,26 @@ pub fn libvirt(changes: &Changes, end: EndName) -> Page {
     let mut page = Page::default();
     let effects = of_end(changes, end, &mut page);
     let of_end = if end == EndName::Ping { &changes.spec.ping } else { &changes.spec.pong };
+    let is_guest = matches!(of_end.place, PlaceSpec::Vm(_) | PlaceSpec::Domain(_));
     let mut inside = Vec::new();
     for (setting, effect) in &effects {
         match effect {
-            Effect::Guest { .. } => inside.extend(of_guest(&of_end.place)),
-            Effect::Threads { role: None, wanted, .. } => {
+            Effect::Guest { .. } => {
+                // The same for each change of the guest: its threads have the scheduling of all of them.
+                let (lines, unknown) = of_guest(&of_end.place);
+                inside = lines;
+                unknown.into_iter().for_each(|policy| page.leave_out(setting, unknown_policy(policy)));
+                if matches!(of_end.place, PlaceSpec::Domain(_)) {
+                    page.note(
+                        "If the domain has more virtual CPUs than lines, write the last line of each kind again for them.",
+                    );
+                }
+            }
+            // In a guest, the program has its scheduling from the kernel of the guest.
+            Effect::Threads { role: None, wanted, .. } if !is_guest => {
                 let of = vcpu(0, wanted);
                 if let (Some(policy), true) = (wanted.policy, of.iter().all(|line| !line.contains("vcpusched"))) {
-                    page.leave_out(setting, format!("libvirt cannot describe the policy `{policy}`"));
+                    page.leave_out(setting, unknown_policy(policy));
                 }
                 inside.extend(of);
                 page.note(
@@ -211,34 +244,45 @@ pub fn libvirt(changes: &Changes, end: EndName) -> Page {
     if !inside.is_empty() {
         page.note(format!("For the domain of the program at the {} end (virsh edit).", end.word()));
         // As in libvirt's own descriptions: the CPUs before the policies.
-        inside.sort_by_key(|line| line.contains("vcpusched"));
+        inside.sort_by_key(|line| line.contains("sched "));
         let inside = inside.iter().map(|line| format!("  {line}"));
         page.lines = std::iter::once("<cputune>".to_owned()).chain(inside).chain(["</cputune>".to_owned()]).collect();
     }
     page
 }
 
-/// Elements for the threads of a guest.
-fn of_guest(place: &PlaceSpec) -> Vec<String> {
+fn unknown_policy(policy: Policy) -> String {
+    format!("libvirt cannot describe the policy `{policy}`")
+}
+
+/// Elements for the threads of a guest, and the policies that libvirt cannot describe.
+fn of_guest(place: &PlaceSpec) -> (Vec<String>, Vec<Policy>) {
     let (threads, emulator, number) = match place {
         PlaceSpec::Vm(vm) => (&vm.vcpu_threads, &vm.emulator, vm.vcpus as usize),
         PlaceSpec::Domain(domain) => (&domain.vcpu_threads, &domain.emulator, domain.vcpu_threads.len()),
-        _ => return Vec::new(),
+        _ => return (Vec::new(), Vec::new()),
     };
     let of = |n: usize| Some((n, threads.get(n).or(threads.last())?));
     let pins = (0..number).filter_map(of).flat_map(|(n, wanted)| vcpu(n, wanted));
-    let emulator = emulator.cpus.iter().map(|cpus| format!("<emulatorpin cpuset='{cpus}'/>"));
-    pins.chain(emulator).collect()
+    let pin = emulator.cpus.iter().map(|cpus| format!("<emulatorpin cpuset='{cpus}'/>"));
+    let policy = emulator.policy.and_then(scheduler).map(|policy| format!("<emulatorsched {policy}/>"));
+    let policies = threads.iter().chain([emulator]).filter_map(|wanted| wanted.policy);
+    (pins.chain(pin).chain(policy).collect(), policies.filter(|policy| scheduler(*policy).is_none()).collect())
 }
 
 fn vcpu(number: usize, wanted: &RoleScheduling) -> Vec<String> {
     let pin = wanted.cpus.iter().map(|cpus| format!("<vcpupin vcpu='{number}' cpuset='{cpus}'/>"));
-    let policy = wanted.policy.and_then(|policy| match policy {
+    let policy = wanted.policy.and_then(scheduler);
+    pin.chain(policy.map(|policy| format!("<vcpusched vcpus='{number}' {policy}/>"))).collect()
+}
+
+/// Attributes of a policy; `None` if libvirt cannot describe it.
+fn scheduler(policy: Policy) -> Option<String> {
+    match policy {
         Policy::Fifo { priority } => Some(format!("scheduler='fifo' priority='{priority}'")),
         Policy::Rr { priority } => Some(format!("scheduler='rr' priority='{priority}'")),
         Policy::Batch { nice: 0 } => Some("scheduler='batch'".to_owned()),
         Policy::Idle => Some("scheduler='idle'".to_owned()),
         _ => None,
-    });
-    pin.chain(policy.map(|policy| format!("<vcpusched vcpus='{number}' {policy}/>"))).collect()
+    }
 }
