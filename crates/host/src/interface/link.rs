@@ -1,7 +1,7 @@
 //! Attributes of a network interface from an answer to RTM_GETLINK (rtnetlink(7)).
 
 use crate::netlink;
-use nix::net::if_::if_indextoname;
+use nix::net::if_::{if_indextoname, if_nameindex};
 use std::io;
 
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub(super) struct Link {
     pub rx_queues: Option<u32>,
     /// Index of the interface below, in the network namespace of that interface.
     below: Option<u32>,
+    /// Index of the bridge or bond to which the interface belongs.
+    master: Option<u32>,
     /// Whether the interface below is in another network namespace, whose indices are its own.
     is_apart: bool,
 }
@@ -53,6 +55,7 @@ fn parse(index: u32, answer: &[u8]) -> Link {
             libc::IFLA_NUM_TX_QUEUES => link.tx_queues = number(),
             libc::IFLA_NUM_RX_QUEUES => link.rx_queues = number(),
             libc::IFLA_LINK => link.below = number(),
+            libc::IFLA_MASTER => link.master = number(),
             libc::IFLA_LINK_NETNSID => link.is_apart = true,
             libc::IFLA_LINKINFO => {
                 link.kind = netlink::attributes(value).find(|(kind, _)| *kind == IFLA_INFO_KIND).map(|(_, v)| text(v));
@@ -73,6 +76,30 @@ pub(super) fn below(first: &Link) -> Vec<(String, Option<String>)> {
         let Ok(link) = query(&name) else { break };
         next = link.carrier();
         all.push((name, link.kind));
+    }
+    all
+}
+
+/// The interfaces of the same network namespace whose packets leave by this one: the bridge or bond to which it belongs, VLANs and
+/// macvlans on it, and the interfaces above them.
+pub(super) fn above(name: &str) -> Vec<String> {
+    let Ok(first) = query(name) else { return Vec::new() };
+    let names = if_nameindex().into_iter().flat_map(|all| {
+        let name = |of: &nix::net::if_::Interface| of.name().to_str().ok().map(str::to_owned);
+        all.iter().filter_map(name).collect::<Vec<_>>()
+    });
+    let mut others: Vec<(String, Link)> =
+        names.filter(|other| other != name).filter_map(|name| query(&name).ok().map(|link| (name, link))).collect();
+    let mut all = Vec::new();
+    let mut next = vec![first];
+    while let Some(under) = next.pop() {
+        let is_above = |link: &Link| under.master == Some(link.index) || link.carrier() == Some(under.index);
+        let (found, rest) = others.into_iter().partition(|(_, link)| is_above(link));
+        others = rest;
+        for (name, link) in found {
+            all.push(name);
+            next.push(link);
+        }
     }
     all
 }

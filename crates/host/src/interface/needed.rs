@@ -2,20 +2,54 @@
 //!
 //! Input: the name of an interface in the calling thread's network namespace. Output: the reason why it is left alone.
 
+use super::link;
+use crate::process::Stat;
 use std::fs;
 use std::net::IpAddr;
 
-/// Why other programs need an interface of the calling thread's network namespace, which must be the host's own; `None` = no
-/// reason is known.
-pub fn carries_traffic_of_the_host(name: &str) -> Option<&'static str> {
+/// Why other programs need an interface of the calling thread's network namespace, which must be the host's own, or an interface
+/// above it, such as its bridge; `None` = no reason is known.
+pub fn carries_traffic_of_the_host(name: &str) -> Option<String> {
     let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-    if is_default_route(name, &read("route"), &read("ipv6_route")) {
-        return Some("the default route of this host leads over it");
-    }
-    // Address and port of the client, then of this host (ssh(1)).
-    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
-    let own = connection.split_whitespace().nth(2).and_then(|text| text.parse::<IpAddr>().ok());
-    own.filter(|own| addresses(name).contains(own)).map(|_| "your ssh connection leads over it")
+    let (ipv4, ipv6, own) = (read("route"), read("ipv6_route"), ssh_address());
+    let reason = |of: &str, it: &str| {
+        if is_default_route(of, &ipv4, &ipv6) {
+            return Some(format!("the default route of this host leads over {it}"));
+        }
+        own.filter(|own| addresses(of).contains(own)).map(|_| format!("your ssh connection leads over {it}"))
+    };
+    let of_above =
+        || link::above(name).into_iter().find_map(|above| reason(&above, &format!("{above}, which uses it")));
+    reason(name, "it").or_else(of_above)
+}
+
+/// This host's address of the ssh connection from which this process was started, also if `sudo` or `su` removed the variable of
+/// sshd from the environment; `None` without such a connection, or if the environments of the parents cannot be read.
+fn ssh_address() -> Option<IpAddr> {
+    let own = std::env::var("SSH_CONNECTION").ok();
+    own.or_else(|| parents().find_map(variable_of_sshd)).as_deref().and_then(address_of)
+}
+
+/// Process ids of the parent, of its parent, and so on.
+fn parents() -> impl Iterator<Item = u32> {
+    let next = |pid: &u32| {
+        let stat = Stat::read(&format!("/proc/{pid}/stat")).ok()?;
+        stat.field(4).and_then(|parent| u32::try_from(parent).ok()).filter(|parent| *parent != 0)
+    };
+    std::iter::successors(Some(std::os::unix::process::parent_id()), next)
+}
+
+/// SSH_CONNECTION as a process had it when it began.
+fn variable_of_sshd(pid: u32) -> Option<String> {
+    let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = all.split(|byte| *byte == 0).find_map(|line| line.strip_prefix(b"SSH_CONNECTION="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// This host's address in a value of SSH_CONNECTION: address and port of the client, then of this host (ssh(1)). A link-local IPv6
+/// address ends with its interface.
+fn address_of(connection: &str) -> Option<IpAddr> {
+    connection.split_whitespace().nth(2)?.split('%').next()?.parse().ok()
 }
 
 /// Addresses of an interface.
@@ -56,6 +90,21 @@ mod tests {
         );
         let known = ["eth0", "eth1", "eth2"].map(|name| is_default_route(name, ipv4, &ipv6));
         assert_eq!(known, [true, false, true]);
+    }
+
+    #[test]
+    fn the_address_of_this_host_is_the_third_word_of_sshd() {
+        let of = |text: &str| address_of(text).map(|address| address.to_string());
+        assert_eq!(of("192.0.2.7 50122 192.0.2.1 22").as_deref(), Some("192.0.2.1"));
+        assert_eq!(of("fe80::7%eth0 50122 fe80::1%eth0 22").as_deref(), Some("fe80::1"));
+        assert_eq!([of(""), of("UNKNOWN 65535 UNKNOWN 65535")], [None, None]);
+    }
+
+    #[test]
+    fn the_parents_of_a_process_end_with_the_first_one() {
+        let all: Vec<u32> = parents().collect();
+        assert_eq!(all.first(), Some(&std::os::unix::process::parent_id()));
+        assert_eq!(all.last(), Some(&1));
     }
 
     #[test]

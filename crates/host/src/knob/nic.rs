@@ -40,7 +40,7 @@ pub(super) fn find(
     if place.is_callers()
         && let Some(why) = carries_traffic_of_the_host(interface)
     {
-        return Err(KnobError::Needed { key: key.to_owned(), what: what(), why: why.to_owned() });
+        return Err(KnobError::Needed { key: key.to_owned(), what: what(), why });
     }
     if let Some(most) = most.filter(|most| value > *most) {
         let reason = format!("its maximum is {most}");

@@ -3,6 +3,7 @@
 
 use crate::support::daemons::{Daemon, unpacked};
 use crate::support::host::{AsFound, cannot, no_journal, read, study};
+use crate::support::ssh::TwoHosts;
 use crate::support::{Bench, exit_and_stderr, output_of, succeeded};
 use crate::tune_export::{exported, receipt};
 use std::time::{Duration, Instant};
@@ -200,4 +201,55 @@ fn tuned_sets_what_is_exported_and_is_no_neighbour() {
         assert_eq!((read(MEMORY), (kswapd(), wake_up_us())), (memory.value.clone(), before.clone()));
     }
     no_journal(&bench);
+}
+
+#[test]
+fn a_running_irqbalance_is_named() {
+    let Some((bench, found, wanted)) = ready(&[]) else { return };
+    let Some(unpacked) = unpacked() else { return };
+    let irqbalance = Daemon::irqbalance(&bench, &unpacked);
+    let (code, text) = tune(&bench, &["apply", "receipt.json", "--yes"]);
+    insta::assert_snapshot!("beside_irqbalance", format!("exit code {code}\n{text}"));
+    assert_eq!(read(SWAPPINESS), found.value);
+    apply(&bench, "10min");
+    assert_eq!(read(SWAPPINESS), wanted);
+    irqbalance.end();
+    assert_eq!(tune(&bench, &["revert"]).0, 0);
+    no_journal(&bench);
+}
+
+/// Test: on a host that is reached by ssh, settings of the interface that carries the connection are refused, also if `sudo` has
+/// removed the variables of ssh, and below a bridge that has the address.
+#[test]
+fn the_interface_of_an_ssh_connection_is_left_alone() {
+    if cannot() {
+        return;
+    }
+    let hosts = TwoHosts::new(0);
+    let of_x0 = ["host.nic.x0={ channels_rx: 1 }", "host.sysctl.net.ipv4.conf.x0.rp_filter=1"];
+    for (name, setting) in ["nic", "sysctl"].into_iter().zip(of_x0) {
+        receipt(&hosts.bench, &format!("{name}.json"), &[setting]);
+    }
+    let there = |prefix: &str, file: &str| {
+        let (directory, program) = (hosts.bench.path("").display().to_string(), env!("CARGO_BIN_EXE_tailbound"));
+        let state = hosts.bench.path("state").display().to_string();
+        let words = format!("tune apply {file} --yes --beside");
+        let output =
+            hosts.shell(&format!("cd {directory}; TAILBOUND_STATE_DIR={state} {prefix} {program} {words} 2>&1"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text)
+    };
+    let by_ssh = ["nic.json", "sysctl.json"].map(|file| there("", file));
+    let said = by_ssh.iter().map(|(code, text)| format!("exit code {}\n{text}", code.unwrap_or(-1)));
+    insta::assert_snapshot!("by_ssh", said.collect::<Vec<_>>().join("\n"));
+    // The environment of a command that `sudo` starts.
+    let without = "env --unset=SSH_CONNECTION --unset=SSH_CLIENT";
+    assert_eq!(["nic.json", "sysctl.json"].map(|file| there(without, file)), by_ssh);
+    // The address moves to a bridge that has the interface.
+    let bridge = "ip link add br0 type bridge; ip link set br0 up; ip link set x0 master br0; ip address flush dev x0; \
+                  ip address add 10.97.0.2/24 dev br0";
+    succeeded(&hosts.shell(bridge));
+    let (code, text) = there("", "nic.json");
+    assert!(code == Some(3) && text.contains("your ssh connection leads over br0, which uses it"), "{text}");
+    no_journal(&hosts.bench);
 }
