@@ -8,6 +8,8 @@ use tailbound_model::{DriverSpec, EndSpec, FactValue, Policy};
 
 /// Highest priority that a study may ask for: priority 99 belongs to the guard that ends processes which run too long.
 pub(crate) const HIGHEST_PRIORITY: u32 = 98;
+/// Roles of threads that Tailbound makes, whatever the driver.
+pub(crate) const OWN_ROLES: [&str; 2] = ["main", "processing"];
 /// Priority against time-sharing threads: above all of them, and below threaded interrupts (50).
 const ABOVE_TIME_SHARING: u32 = 10;
 /// Priority against a thread whose policy is not known: above threaded interrupts (50).
@@ -146,6 +148,15 @@ impl<'a> Case<'a> {
             }
         }
         roles
+    }
+
+    /// Whether a thread of the middleware was delayed. The threads that Tailbound makes have names with `tb-`, and one of them can have
+    /// the same role: with `receive: block`, it waits for what the threads of the middleware have received.
+    pub fn is_middleware_delayed(&self) -> bool {
+        let is_own = |thread: &DelayedThread| thread.thread.as_ref().is_some_and(|name| name.starts_with("tb-"));
+        self.delayed().iter().any(|thread| {
+            thread.role.as_ref().is_some_and(|role| !OWN_ROLES.contains(&role.as_str())) && !is_own(thread)
+        })
     }
 
     /// CPUs on which threads were delayed, the one with the largest time first; without evidence, the CPUs of the end.

@@ -1,11 +1,9 @@
 //! Proposals that change the policy and the priority of threads of the ends.
 
-use crate::case::{Case, Proposal};
+use crate::case::{Case, OWN_ROLES, Proposal};
 use crate::settings;
 use tailbound_model::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 
-/// Roles of threads that Tailbound makes, whatever the driver.
-const OWN_ROLES: [&str; 2] = ["main", "processing"];
 /// Smallest nice value, the highest priority of time-sharing threads.
 const LEAST_NICE: i32 = -20;
 
@@ -86,8 +84,7 @@ pub(crate) fn of_middleware(case: &Case<'_>) -> Vec<Proposal> {
     if rank(old.of_role(MIDDLEWARE, true).policy) >= rank(Some(policy)) {
         return Vec::new();
     }
-    let delayed = case.delayed_roles();
-    let is_delayed = delayed.iter().any(|role| !OWN_ROLES.contains(role));
+    let is_delayed = case.is_middleware_delayed();
     let mut new = of_one_role(old, MIDDLEWARE, policy);
     // Entries of single roles come before the entry of all threads of the middleware.
     for (_, role) in new.roles.iter_mut().filter(|(name, _)| !OWN_ROLES.contains(&name.as_str())) {

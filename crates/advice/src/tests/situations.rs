@@ -56,6 +56,21 @@ fn middleware_threads_below_a_load_get_a_priority_above_it() {
 }
 
 #[test]
+fn a_thread_of_tailbound_that_waits_for_the_middleware_needs_its_own_role() {
+    let mut world = World::new().cause(CauseWord::WaitedForCpu).by("hog", "fifo 50").with(|spec| {
+        spec.driver.name = "cyclonedds".into();
+        spec.pong.scheduling.roles = [("main".into(), role("fifo 80"))].into();
+    });
+    let role = "ends.pong.scheduling={ main: { policy: fifo, priority: 80 }, receive: { policy: fifo, priority: 51 } }";
+    let middleware =
+        "ends.pong.scheduling={ main: { policy: fifo, priority: 80 }, middleware: { policy: fifo, priority: 51 } }";
+    let place = |world: &World, setting: &str| world.settings().iter().position(|one| one == setting).unwrap();
+    assert!(place(&world, middleware) < place(&world, role), "{:?}", world.settings());
+    world.causes[0].delayed[0].thread = Some("tb-receive".into());
+    assert!(place(&world, role) < place(&world, middleware), "{:?}", world.settings());
+}
+
+#[test]
 fn a_cpu_quota_is_removed_or_avoided_by_a_real_time_policy() {
     let world = World::new().cause(CauseWord::CpuQuota).fact("cgroup.cpu_max", text("20000 100000"));
     let all = world.candidates();
