@@ -53,7 +53,7 @@ def a_quota():
 @contextmanager
 def a_long_queue():
     queue = ("root handle 1: tbf rate 100mbit burst 20k limit 20m", "parent 1:1 handle 10: pfifo_fast")
-    with planted.bridge(queue), planted.bursts(1.0, 300):
+    with planted.bridge(queue), planted.bursts(0.25, 60):
         planted.settle()
         yield None
 

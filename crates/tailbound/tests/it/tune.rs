@@ -2,7 +2,11 @@
 
 use crate::support::{Bench, exit_and_stderr, may_be_real_time};
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+/// A change that answers the same cause word as the remedy and does not help: the priority is below the program's.
+const DECOY: &str = "ends.pong.scheduling={ policy: fifo, priority: 20 }";
 
 /// Keeps its CPU busy for 4 of 20 ms, until its standard input ends.
 const HOG: &str = "
@@ -38,8 +42,22 @@ fn study() -> String {
         .to_owned()
 }
 
-/// Test: the loop finds the program, keeps a change that answers it, reports its gain from fresh trials, and after an interruption
-/// goes on without measuring again.
+/// Makes the files of a run look as if this host had been rebooted since, with another kernel command line before.
+fn plant_a_reboot(run: &Path) {
+    let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let replace = |name: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(run.join(name)).unwrap();
+        assert!(text.contains(from), "{name} lacks {from}: {text}");
+        std::fs::write(run.join(name), text.replace(from, to)).unwrap();
+    };
+    for name in ["tune.json", "pairs.jsonl"] {
+        replace(name, now.trim(), "the-boot-before");
+    }
+    replace("tune.json", "\"kernel.cmdline\": \"", "\"kernel.cmdline\": \"planted ");
+}
+
+/// Test: the loop finds the program, keeps a change that answers it and not the decoy, reports its gain from fresh trials, and after
+/// an interruption and a reboot goes on without measuring the decisions again.
 #[test]
 fn a_real_time_program_is_found_and_answered() {
     if !may_be_real_time() || std::thread::available_parallelism().unwrap().get() < 2 {
@@ -53,7 +71,8 @@ fn a_real_time_program_is_found_and_answered() {
     let mut command = bench.tailbound();
     // No round trip takes less than the limit.
     std::fs::write(bench.path("budget.yaml"), "limits: [{ from_intended: { lost: none, p99: 1 us } }]\n").unwrap();
-    command.args(["tune", "--yes", "--beside", "--candidates", "2", "--for"]).arg(bench.path("budget.yaml"));
+    command.args(["tune", "--yes", "--beside", "--candidates", "2", "--try", DECOY, "--for"]);
+    command.arg(bench.path("budget.yaml"));
     command.arg("--out").arg(&out).arg(&path);
     let (code, text) = exit_and_stderr(&command.output().unwrap());
     drop(hog);
@@ -62,7 +81,8 @@ fn a_real_time_program_is_found_and_answered() {
     assert!(receipt["causes_before"][0]["text"].as_str().unwrap().contains("python3"), "{receipt}");
     assert!(receipt["causes_before"][0]["share"].as_f64().unwrap() > 0.5, "{receipt}");
     let tried = receipt["tried"].as_array().unwrap();
-    assert_eq!(tried.len(), 2, "{receipt}");
+    assert_eq!(tried.len(), 3, "{receipt}");
+    assert_eq!((&tried[2]["settings"][0], &tried[2]["outcome"]), (&DECOY.into(), &"reverted".into()), "{receipt}");
     let kept = receipt["kept"].as_array().unwrap();
     assert!(kept.iter().any(|s| s.as_str().unwrap().starts_with("ends.pong.")), "{receipt}");
     let gain = &receipt["gain"];
@@ -73,20 +93,27 @@ fn a_real_time_program_is_found_and_answered() {
     assert_eq!((&receipt["figure"], &limit["at_most_ns"]), (&"p99".into(), &1000.into()), "{receipt}");
     assert_eq!((&limit["before"]["met"], &limit["after"]["met"]), (&"not_met".into(), &"not_met".into()), "{receipt}");
 
-    // Without the receipt and with half of the last line, as after a kill, the confirmation is measured again, and nothing else.
+    // Without the receipt and with half of the last line, as after a kill, the confirmation is measured again, and nothing else;
+    // after a reboot, equal pairs before it.
     std::fs::remove_file(out.join("receipt.json")).unwrap();
     let pairs = std::fs::read_to_string(out.join("pairs.jsonl")).unwrap();
     let last = pairs.trim_end().rfind('\n').unwrap();
     assert!(pairs[last..].contains("confirm"), "{pairs}");
     std::fs::write(out.join("pairs.jsonl"), &pairs[..last + 20]).unwrap();
+    plant_a_reboot(&out);
+    let refused = exit_and_stderr(&bench.tailbound().args(["tune", "resume"]).arg(&out).output().unwrap());
+    assert!(refused.0 == 3 && refused.1.contains("kernel.cmdline was `planted "), "{refused:?}");
     let hog = Hog::start();
     let baseline = std::fs::metadata(out.join("baseline-1/manifest.json")).unwrap().modified().unwrap();
     let mut resume = bench.tailbound();
-    let (code, text) = exit_and_stderr(&resume.args(["tune", "resume"]).arg(&out).output().unwrap());
+    let (code, text) = exit_and_stderr(&resume.args(["tune", "resume", "--changed"]).arg(&out).output().unwrap());
     drop(hog);
     assert_eq!(code, 0, "{text}");
     let again: Value = serde_json::from_slice(&std::fs::read(out.join("receipt.json")).unwrap()).unwrap();
     assert_eq!(again["kept"], receipt["kept"]);
+    assert_eq!(again["reboots"][0]["before"], "the-boot-before", "{again}");
+    assert!(again["changed"][0].as_str().unwrap().starts_with("kernel.cmdline was `planted "), "{again}");
+    assert!(out.join("baseline-7/manifest.json").exists(), "no equal pairs were measured after the reboot");
     assert_ne!(again["gain"], receipt["gain"], "the confirmation was measured again");
     assert_eq!(again["gain"]["confirmed"], true, "{again}");
     assert_eq!(std::fs::metadata(out.join("baseline-1/manifest.json")).unwrap().modified().unwrap(), baseline);
