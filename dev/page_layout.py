@@ -1,6 +1,6 @@
 """Checks the layout of the report page in a browser: figures follow its width, no table is cut off, the navigation stays at
 the top, terms are explained, and axe-core finds no serious problem. `check(truth, what)` counts a failure."""
-import pathlib
+import json, pathlib, subprocess
 
 
 def layout(browser, width, check):
@@ -84,3 +84,38 @@ def accessible(browser, what, check):
     found = browser.js("""axe.run(document, { resultTypes: ['violations'] }).then((r) => ({ checked: r.testEngine.version, bad: r.violations
         .filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.length} times, ${v.nodes[0].target} ${v.nodes[0].any[0]?.message ?? v.help}`) }))""")
     check(not found["bad"], f"axe-core {found['checked']} finds in {what}: {found['bad']}")
+
+
+def both_schemes(browser, screenshot, width, name, height, top=0):
+    """Screenshots of a part of the page, dark and light."""
+    for scheme in ("dark", "light"):
+        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        screenshot(browser, f"{width}-{scheme}-{name}", {"x": 0, "y": top, "width": width, "height": height})
+
+
+BUDGET = """budget: control loop
+limits:
+  - { where: { driver: udp, payload: 64 B }, round_trip: { p50: 30 us, p99: 11 us, max: 1 s, lost: none }, from_intended: { p99.99: 60 us } }
+"""
+
+
+def budgeted(browser, screenshot, made, binary, check):
+    """The page states the outcome of each limit of a budget, as the document does."""
+    (made / "budget.yaml").write_text(BUDGET)
+    for form in ("json", "html"):
+        command = [binary, "report", made / "record", "--format", form, "--budget", made / "budget.yaml", "--out", made / f"budget.{form}"]
+        subprocess.run(command, check=False)
+    budget = json.loads((made / "budget.json").read_text())["budget"]
+    outcomes = {one["outcome"] for one in budget["checks"]}
+    check(len(budget["checks"]) == 5 and len(outcomes) == 3, f"limits with all outcomes: {outcomes}")
+    for width in (1280, 768, 360):
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+        browser.navigate((made / "budget.html").as_uri())
+        told = browser.js("document.querySelector('#budget').innerText")
+        for one in budget["checks"]:
+            missing = [part for part in (one["outcome"], one["limit"], *one["found"].rstrip(")").split(" (")) if part not in told]
+            check(not missing, f"the page tells {missing} of {one['what']}")
+        layout(browser, width, check)
+        top = browser.js("document.querySelector('#budget').getBoundingClientRect().top + scrollY")
+        both_schemes(browser, screenshot, width, "budget", 700, max(0, top - 80))
+        accessible(browser, f"the page with a budget at {width} px", check)

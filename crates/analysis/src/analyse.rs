@@ -160,6 +160,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         side_by_side,
         since: None,
         limits: Vec::new(),
+        budget: None,
     };
     why::explain(record, &mut report, &incidents);
     next_steps::add(&mut report.conditions, manifest, &facts);

@@ -5,8 +5,12 @@
 //! measured value lies below the limit, is broken if the whole interval lies above the limit, and is undecided
 //! otherwise.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Outcome of checking one limit of a budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum BudgetOutcome {
     /// The limit is broken: the whole interval of the measured value lies above the limit.
     Broken,
@@ -18,7 +22,7 @@ pub enum BudgetOutcome {
 }
 
 /// The check of one limit of a budget for one condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetCheck {
     /// Name, in words, of the condition that is checked against the limit.
     pub condition: String,
@@ -31,11 +35,12 @@ pub struct BudgetCheck {
     /// Outcome of checking this limit for this condition.
     pub outcome: BudgetOutcome,
     /// Reason why the check of the limit is undecided, or a restriction of the check's outcome; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
 /// The checks of a record against all limits of a budget.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetReport {
     /// Name of the budget, as in the budget file.
     pub name: String,

@@ -3,6 +3,7 @@
 //! Times are nanoseconds of the sender's monotonic clock. A member that does not apply is absent.
 
 use crate::bins::PublishedReport;
+use crate::budget::BudgetReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::clock_history::ClockHistoryReport;
 use crate::condition::ConditionReport;
@@ -94,6 +95,9 @@ pub struct Report {
     /// Limits of a budget that figures of the report show as lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitLine>,
+    /// Checks of the record against the limits of a budget; absent if no budget was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetReport>,
 }
 
 /// A finding: a sentence about what was measured or what failed.

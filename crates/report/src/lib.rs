@@ -37,6 +37,7 @@ pub use csv::render_csv;
 pub use date::{of_name as date_of_name, utc as date};
 pub use escape::escape_html;
 pub use findings::causes::cause_words;
+pub use html::table::{Head as TableHead, left as left_head, right as right_head, table_of_frame};
 pub use html::{render_frame, render_html, render_html_with_files, worst_condition};
 pub use json::{render_json, schema};
 pub use markdown::render_markdown;

@@ -7,7 +7,7 @@ use crate::target::encode;
 use crate::verdicts::Follows;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tailbound_report::{date, escape_html as escape, render_frame};
+use tailbound_report::{date, escape_html as escape, left_head, render_frame, right_head, table_of_frame};
 
 /// Results of the records that have been computed, by directory; a record without round trips has none.
 type Shorts = BTreeMap<PathBuf, Option<Short>>;
@@ -61,29 +61,47 @@ fn empty(folder: &str) -> String {
     )
 }
 
+const COLUMNS: [&str; 14] = [
+    "record",
+    "status",
+    "p50",
+    "p99",
+    "lost",
+    "distribution",
+    "p99 of this study",
+    "p99 and the run before",
+    "question",
+    "drivers",
+    "conditions",
+    "trials",
+    "began",
+    "as",
+];
+
+/// Columns with numbers, which are aligned at the right.
+const NUMBERS: [&str; 4] = ["p50", "p99", "conditions", "trials"];
+
 fn table(found: &[Found], shown: &[&Found], (shorts, verdicts): (&Shorts, &Verdicts), comparable: bool) -> String {
-    let choose = if comparable { "<th class=\"l\">A</th><th class=\"l\">B</th>" } else { "" };
     let histories = histories(found, shorts);
     let ends = ends(shorts);
-    let rows: String = shown
+    let rows: Vec<String> = shown
         .iter()
         .map(|f| {
-            let result =
-                shorts.get(&f.dir).map_or("<td colspan=\"6\" class=\"l quiet\">not yet computed</td>".into(), |s| {
-                    s.as_ref().map_or("<td colspan=\"6\" class=\"l quiet\">no round trips</td>".into(), |short| {
-                        result(short, ends, (&histories, verdicts), f)
-                    })
-                });
+            let none = |why: &str| format!("<td data-label=\"results\" colspan=\"6\" class=\"l quiet\">{why}</td>");
+            let result = match shorts.get(&f.dir) {
+                None => none("not yet computed"),
+                Some(None) => none("no round trips"),
+                Some(Some(short)) => result(short, ends, (&histories, verdicts), f),
+            };
             row(f, &result, comparable)
         })
         .collect();
-    let table = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Records\"><table><thead><tr>{choose}<th class=\"l\">record</th>\
-         <th class=\"l\">status</th><th>p50</th><th>p99</th><th class=\"l\">lost</th><th class=\"l\">distribution</th>\
-         <th class=\"l\">p99 of this study</th><th class=\"l\">p99 and the run before</th>\
-         <th class=\"l\">question</th><th class=\"l\">drivers</th><th>conditions</th><th>trials</th><th class=\"l\">began\
-         </th><th class=\"l\">as</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
-    );
+    let choose = if comparable { &["A", "B"][..] } else { &[] };
+    let heads = choose.iter().chain(&COLUMNS).map(|name| match NUMBERS.contains(name) {
+        true => right_head(*name, ""),
+        false => left_head(*name),
+    });
+    let table = table_of_frame("Records", &heads.collect::<Vec<_>>(), &rows);
     if comparable {
         format!("<form method=\"get\" action=\"/compare\">{table}<p><button>Compare A with B</button></p></form>\n")
     } else {
@@ -186,7 +204,7 @@ fn row(found: &Found, result: &str, comparable: bool) -> String {
     };
     let cells = match &found.manifest {
         Err(why) => format!(
-            "<td class=\"l\">{name}</td><td class=\"l\">{status}</td><td class=\"l wrap\" colspan=\"12\">{}</td>",
+            "<td class=\"l\">{name}</td><td class=\"l\">{status}</td><td data-label=\"why\" class=\"l wrap\" colspan=\"12\">{}</td>",
             escape(&why.to_string())
         ),
         Ok(manifest) => {

@@ -6,7 +6,7 @@ use tailbound_document::{BudgetCheck, BudgetOutcome, BudgetReport};
 use tailbound_model::plain;
 
 /// Summary of the checks of a budget, for example `3 limits hold, 1 is broken, 2 are undecided`.
-fn summary(report: &BudgetReport) -> String {
+pub(crate) fn summary(report: &BudgetReport) -> String {
     let many = |n: usize, one: &str, some: &str| format!("{n} {}", if n == 1 { one } else { some });
     let [holds, broken, undecided] =
         [BudgetOutcome::Holds, BudgetOutcome::Broken, BudgetOutcome::Undecided].map(|o| report.count(o));
@@ -44,7 +44,8 @@ pub fn render_budget_markdown(report: &BudgetReport) -> String {
     text
 }
 
-fn sorted(report: &BudgetReport) -> Vec<&BudgetCheck> {
+/// The checks of a budget, broken limits first.
+pub(crate) fn sorted(report: &BudgetReport) -> Vec<&BudgetCheck> {
     let mut checks: Vec<&BudgetCheck> = report.checks.iter().collect();
     checks.sort_by_key(|c| c.outcome);
     checks

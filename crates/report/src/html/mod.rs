@@ -6,6 +6,7 @@
 
 mod against;
 mod bins;
+mod budget;
 mod choices;
 mod circumstances;
 mod clock_history;
@@ -92,6 +93,7 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         |section: fn(&Report) -> String| if report.conditions.is_empty() { String::new() } else { section(report) };
     let main = [
         lead::tiles(report),
+        budget::section(report),
         next_steps::section(report),
         words::findings(report),
         if crate::tables::flow::is_all(report) { String::new() } else { ran(conditions::table) },

@@ -15,6 +15,7 @@ const GROUPS: [Group; 5] = [
         "Result",
         &[
             ("lead", "Summary"),
+            ("budget", "Budget"),
             ("next-step", "Next step"),
             ("findings", "Findings"),
             ("warnings", "Warnings"),
@@ -99,6 +100,7 @@ fn is_there(report: &Report, id: &str) -> bool {
     let ran = !report.conditions.is_empty();
     match id {
         "lead" => crate::html::lead::worst_condition(report).is_some(),
+        "budget" => report.budget.is_some(),
         "next-step" => next_steps::are_there(report),
         "since" => report.since.is_some(),
         "warnings" => !report.warnings.is_empty(),

@@ -8,9 +8,18 @@ const MANY: usize = 10;
 /// On a phone, the rows of a table with more columns than this become cards: each cell is a line with the name of its column.
 const WIDE: usize = 3;
 
-/// Makes an HTML table in a scroll box of its own. Heads and cells are HTML; a head that begins with `<` is a complete
-/// element.
+/// Makes an HTML table like [`table`] for a page without a script, whose box can be reached and scrolled by keyboard. `label`: name of
+/// the box.
+pub fn table_of_frame(label: &str, heads: &[Head], rows: &[String]) -> String {
+    boxed(&format!(" tabindex=\"0\" role=\"region\" aria-label=\"{}\"", escape(label)), heads, rows)
+}
+
+/// Makes an HTML table in a scroll box of its own. Rows are HTML.
 pub(crate) fn table(heads: &[Head], rows: &[String]) -> String {
+    boxed("", heads, rows)
+}
+
+fn boxed(attributes: &str, heads: &[Head], rows: &[String]) -> String {
     let head: String = heads
         .iter()
         .map(|h| {
@@ -27,11 +36,12 @@ pub(crate) fn table(heads: &[Head], rows: &[String]) -> String {
         false => rows.concat(),
     };
     format!(
-        "<div class=\"scroll\"><table{class}><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+        "<div class=\"scroll\"{attributes}><table{class}><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
 }
 
-/// Gives each cell of a row the name of its column, for cards. A cell over several columns has the name of the first of them.
+/// Gives each cell of a row the name of its column, for cards. A cell over several columns has the name of the first of them, unless it
+/// has a name of its own.
 fn labelled(row: &str, heads: &[Head]) -> String {
     let mut parts = row.split("<td");
     let mut labelled = parts.next().unwrap_or_default().to_owned();
@@ -41,25 +51,28 @@ fn labelled(row: &str, heads: &[Head]) -> String {
         let tag = part.split('>').next().unwrap_or_default();
         let span = tag.split_once("colspan=\"").and_then(|(_, rest)| rest.split('"').next()?.parse().ok());
         column += span.unwrap_or(1);
-        labelled.push_str(&format!("<td data-label=\"{}\"{part}", escape(&head)));
+        match tag.contains("data-label=") {
+            true => labelled.push_str(&format!("<td{part}")),
+            false => labelled.push_str(&format!("<td data-label=\"{}\"{part}", escape(&head))),
+        }
     }
     labelled
 }
 
 /// HTML of the head of one table column.
-pub(crate) struct Head {
+pub struct Head {
     name: String,
     unit: &'static str,
     left: bool,
 }
 
 /// Makes the head of a table column that contains words.
-pub(crate) fn left(name: impl Into<String>) -> Head {
+pub fn left(name: impl Into<String>) -> Head {
     Head { name: name.into(), unit: "", left: true }
 }
 
 /// HTML of the head of a table column that contains numbers with one unit.
-pub(crate) fn right(name: impl Into<String>, unit: &'static str) -> Head {
+pub fn right(name: impl Into<String>, unit: &'static str) -> Head {
     Head { name: name.into(), unit, left: false }
 }
 
@@ -89,10 +102,10 @@ mod tests {
     #[test]
     fn cells_of_a_wide_table_have_the_names_of_their_columns() {
         let heads = [left("driver"), right("p50", "us"), right("a < b", ""), left("trials"), left("last")];
-        let row = "<tr id=\"c\"><td class=\"l\">udp</td><td>1</td><td colspan=\"2\">none</td><td>x</td></tr>\n";
+        let row = "<tr id=\"c\"><td class=\"l\">udp</td><td>1</td><td colspan=\"2\">none</td><td data-label=\"own\">x</td></tr>\n";
         let wide = table(&heads, &[row.to_owned()]);
         let expected = "<tr id=\"c\"><td data-label=\"driver\" class=\"l\">udp</td><td data-label=\"p50 us\">1</td>\
-                        <td data-label=\"a &lt; b\" colspan=\"2\">none</td><td data-label=\"last\">x</td></tr>";
+                        <td data-label=\"a &lt; b\" colspan=\"2\">none</td><td data-label=\"own\">x</td></tr>";
         assert!(wide.contains(expected) && wide.contains("<table class=\"cards\">"), "{wide}");
         let narrow = table(&heads[..3], &[row.to_owned()]);
         assert!(!narrow.contains("data-label") && !narrow.contains("cards"), "{narrow}");

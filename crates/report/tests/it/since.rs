@@ -128,3 +128,20 @@ fn figures_show_the_limits_of_a_budget() {
     let refused = limit_lines(&report, &budget(unknown)).unwrap_err().to_string();
     assert!(refused.contains("the budget names payload `1 MiB`, which the record does not have"), "{refused}");
 }
+
+/// Test: the page says for each limit whether the record keeps it, with the measured value, and the document has the same.
+#[test]
+fn the_page_states_the_outcome_of_each_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = record(folder.path(), "this", 40, 100_000, |_| ());
+    let mut report = analyse(&record).unwrap();
+    assert!(!render_html(&report).contains("id=\"budget\"") && !render_html(&report).contains("#budget"));
+    let judged = judge_budget(&record, &budget(BTreeMap::new()), None).unwrap();
+    report.budget = Some(BudgetReport { record: "this".into(), ..judged });
+    let page = render_html(&report).replace('\u{202f}', " ");
+    assert!(page.contains("<a href=\"#budget\">Budget</a>"));
+    let section = page.split_once("<section id=\"budget\">").unwrap().1.split_once("</section>").unwrap().0;
+    insta::assert_snapshot!(section);
+    let document: serde_json::Value = serde_json::from_str(&render_json(&report)).unwrap();
+    assert_eq!(serde_json::from_value::<BudgetReport>(document["budget"].clone()).ok(), report.budget);
+}

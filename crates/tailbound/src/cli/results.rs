@@ -76,7 +76,7 @@ pub struct Report {
     /// Range of every trial for which figures are computed separately, in place of the study's range: `60s..360s`
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub range: Option<RangeSpec>,
-    /// Budget file whose limits for latencies the figures show as lines; `tailbound budget` checks the limits
+    /// Budget file: the page and the JSON say for each limit whether the record keeps it; figures show limits for latencies as lines
     #[arg(long, value_name = "BUDGET", conflicts_with = "short")]
     pub budget: Option<PathBuf>,
     /// File to write the report to, in place of standard output

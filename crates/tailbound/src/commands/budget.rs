@@ -1,9 +1,9 @@
 //! Runs `tailbound budget`: checks whether a record keeps the limits of a budget file.
 
 use super::budget_file;
-use super::report::{open, write};
+use super::report::{judged, open, write};
 use crate::cli::{Budget, Undecided};
-use crate::failure::{CommandResult, Failure};
+use crate::failure::CommandResult;
 use crate::output::{colour, out, width};
 use tailbound_model::ExitCode;
 use tailbound_report::BudgetOutcome;
@@ -11,12 +11,7 @@ use tailbound_report::BudgetOutcome;
 pub fn budget(args: &Budget) -> CommandResult {
     let budget = budget_file::load(&args.budget)?;
     let record = open(&args.record)?;
-    // The budget names its baseline relative to the directory of the budget file.
-    let named = budget.baseline.as_ref().and_then(|b| b.record.as_ref());
-    let named = named.map(|r| args.budget.parent().unwrap_or_else(|| "".as_ref()).join(r));
-    let baseline = args.baseline.clone().or(named).map(|dir| open(&dir)).transpose()?;
-    let judged = tailbound_report::judge_budget(&record, &budget, baseline.as_ref())
-        .map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let judged = judged(&record, &budget, &args.budget, args.baseline.as_deref())?;
 
     let undecided = args.undecided.map(|as_what| match as_what {
         Undecided::Pass => BudgetOutcome::Holds,

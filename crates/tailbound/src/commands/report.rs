@@ -6,9 +6,9 @@ use crate::output::{colour, errln, outln, width};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use tailbound_model::ExitCode;
+use tailbound_model::{Budget, ExitCode};
 use tailbound_record::{Record, RecordError};
-use tailbound_report::{Figure, Perfetto, ReportStatus};
+use tailbound_report::{BudgetReport, Figure, Perfetto, ReportStatus};
 
 /// Largest number of records that a message names.
 const MOST_RECORDS: usize = 6;
@@ -25,6 +25,7 @@ pub fn report(args: &Report) -> CommandResult {
         let budget = super::budget_file::load(file)?;
         let lines = tailbound_report::limit_lines(&report, &budget);
         report.limits = lines.map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+        report.budget = Some(judged(&record, &budget, file, None)?);
     }
     if args.open {
         let page = record.dir().join("report.html");
@@ -131,6 +132,16 @@ fn open_page(page: &Path) -> Result<(), Failure> {
         outln!("{}", page.display());
     }
     Ok(())
+}
+
+/// Checks a record against a budget that was read from `file`. `baseline`: directory of a record to compare with, in place of the one
+/// that the budget names.
+pub fn judged(record: &Record, budget: &Budget, file: &Path, baseline: Option<&Path>) -> Result<BudgetReport, Failure> {
+    // The budget names its baseline relative to the directory of the budget file.
+    let named = budget.baseline.as_ref().and_then(|b| b.record.as_ref());
+    let named = named.map(|r| file.parent().unwrap_or_else(|| "".as_ref()).join(r));
+    let baseline = baseline.map(Path::to_owned).or(named).map(|dir| open(&dir)).transpose()?;
+    tailbound_report::judge_budget(record, budget, baseline.as_ref()).map_err(|e| Failure::of(ExitCode::BadInput, e))
 }
 
 /// Writes the trace of a record packet by packet, and sentences about what it does not have to standard error.

@@ -285,6 +285,7 @@ fn a_report_shows_the_limits_of_a_budget() {
     }
     succeeded(&bench.tailbound().args(with("limits.yaml")).output().unwrap());
     let page = fs::read_to_string(bench.path("page.html")).unwrap().replace('\u{202f}', " ");
+    assert!(page.contains("<section id=\"budget\"><h2>Budget loop <span class=\"status"), "the outcome is stated");
     assert!(page.contains("limits of the budget loop, as far as they lie on an axis: round trip p50 at most 100 us."));
 }
 
