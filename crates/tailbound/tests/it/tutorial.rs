@@ -1,4 +1,4 @@
-//! Test of the page "30 ms late": its commands, run word by word, find the planted program and prove the fix.
+//! Test of the page "30 ms late": its commands, run word by word, find the planted program, its remedy, and prove a fix.
 
 use crate::support::Bench;
 use crate::support::chapter::{of_this_build, run_with, steps};
@@ -30,6 +30,9 @@ fn the_page_finds_the_planted_program_and_proves_the_fix() {
     assert_eq!((&cause["cause"], &cause["by"]["name"]), (&"waited_for_cpu".into(), &"camera-task".into()), "{worst}");
     let html = std::fs::read_to_string(bench.path("before/report.html")).unwrap();
     assert!(html.contains("waited for CPU 1") && html.contains("camera-task"), "the page does not name the program");
+    let receipt = json(&bench.path("tuned"), "receipt.json");
+    assert_eq!(receipt["kept"][0], "ends.pong.scheduling={ policy: fifo, priority: 51 }", "{receipt}");
+    assert_eq!(receipt["gain"]["confirmed"], true, "{receipt}");
     let compared = json(bench.dir.path(), "compared.json");
     let statistics = compared["pairs"][0]["statistics"].as_array().unwrap();
     let p99 = statistics.iter().find(|s| s["statistic"] == "p99").unwrap();

@@ -206,7 +206,9 @@ pub fn end(mut watchdog: Child, is_complete: bool) {
 pub fn failure(error: TuneError<LogError<Failure>>, how_to_go_on: &str, state: &State) -> Failure {
     match error {
         TuneError::TooNoisy { needed } => too_noisy(&state.figure, needed),
-        TuneError::Failed(LogError::AfterReboot(AfterReboot::TooNoisy(needed))) => too_noisy(&state.figure, needed),
+        TuneError::Failed(LogError::AfterReboot(AfterReboot::TooNoisy(needed))) => {
+            too_noisy(&format!("after the reboot of this host, {}", state.figure), needed)
+        }
         TuneError::Failed(LogError::AfterReboot(AfterReboot::OtherFigure(was_ns, is_ns))) => {
             let what = format!(
                 "after the reboot of this host, {} is {} without any change, and it was {} before: the decisions before the reboot are \
