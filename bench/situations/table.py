@@ -52,8 +52,8 @@ def a_quota():
 
 @contextmanager
 def a_long_queue():
-    queue = ("root handle 1: tbf rate 100mbit burst 20k limit 20m", "parent 1:1 handle 10: pfifo_fast")
-    with planted.bridge(queue), planted.bursts(0.25, 60):
+    queue = ("root handle 1: tbf rate 200mbit burst 100k limit 20m", "parent 1:1 handle 10: pfifo_fast")
+    with planted.bridge(queue), planted.bursts(0.5, 60):
         planted.settle()
         yield None
 
