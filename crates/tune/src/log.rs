@@ -5,10 +5,9 @@
 
 use crate::bench::{Arms, Bench, PairError, Stage};
 use crate::candidate::Candidate;
-use crate::pair::Pair;
+use crate::pair::{BASELINE_PAIRS, Pair};
 use crate::reboot::{AfterReboot, Reboot, check};
 use crate::receipt::{CauseLine, Tried};
-use crate::search::BASELINE_PAIRS;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};

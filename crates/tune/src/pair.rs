@@ -1,11 +1,26 @@
 //! Figures of a pair of trials, and the guards that a change must not break.
 
 use serde::{Deserialize, Serialize};
-use tailbound_stats::sequential::ratio;
+use tailbound_stats::sequential::{needed_pairs, ratio};
 use tailbound_stats::share_difference;
+
+/// Number of equal pairs of the baseline.
+pub(crate) const BASELINE_PAIRS: usize = 6;
+
+/// The gain that the A/A check must be able to find, as a ratio.
+pub(crate) const SMALLEST_GAIN: f64 = 0.8;
+
+/// Largest number of pairs that the A/A check may need for this gain.
+pub(crate) const MOST_PAIRS: f64 = 20.0;
 
 /// Largest ratio of the medians that a kept change may have: the lower end of its interval must not be above it.
 const MEDIAN_MOST: f64 = 1.05;
+
+/// The A/A check: number of pairs that would find the smallest gain in four of five cases, from equal pairs.
+pub(crate) fn needed_for_a_gain(equal_pairs: &[Pair], alpha: f64) -> f64 {
+    let logs: Vec<f64> = equal_pairs.iter().map(Pair::log_ratio).collect();
+    needed_pairs(&logs, alpha, SMALLEST_GAIN).unwrap_or(f64::INFINITY)
+}
 
 /// Figures of one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

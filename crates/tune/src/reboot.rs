@@ -1,10 +1,9 @@
 //! The check after a reboot of the host: equal pairs are measured again and compared with the baseline, because all earlier
 //! decisions rest on it.
 
-use crate::pair::{Pair, geometric_mean};
-use crate::search::{MOST_PAIRS, SMALLEST_GAIN};
+use crate::pair::{MOST_PAIRS, Pair, SMALLEST_GAIN, geometric_mean, needed_for_a_gain};
 use serde::{Deserialize, Serialize};
-use tailbound_stats::sequential::{needed_pairs, ratio_of_trials};
+use tailbound_stats::sequential::ratio_of_trials;
 
 /// Error rate of the A/A check.
 const ALPHA: f64 = 0.05;
@@ -38,8 +37,7 @@ pub(crate) fn check(
     (before, baseline): (&str, &[Pair]),
     (after, again): (&str, &[Pair]),
 ) -> Result<Reboot, AfterReboot> {
-    let logs: Vec<f64> = again.iter().map(Pair::log_ratio).collect();
-    let needed = needed_pairs(&logs, ALPHA, SMALLEST_GAIN).unwrap_or(f64::INFINITY);
+    let needed = needed_for_a_gain(again, ALPHA);
     if needed > MOST_PAIRS {
         return Err(AfterReboot::TooNoisy(needed));
     }

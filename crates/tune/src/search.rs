@@ -2,20 +2,11 @@
 
 use crate::bench::{Arms, Bench, PairError, Stage};
 use crate::candidate::Candidate;
-use crate::pair::{Pair, cpu_time, geometric_mean, guard};
+use crate::pair::{BASELINE_PAIRS, MOST_PAIRS, Pair, cpu_time, geometric_mean, guard, needed_for_a_gain};
 use crate::receipt::{Baseline, Gain, LeftOut, Outcome, Receipt, RuleName, Tried, Verdict};
 use std::time::Duration;
 use tailbound_stats::SplitMix64;
-use tailbound_stats::sequential::{Decider, Looks, Margins, Order, Rule, Step, needed_pairs, ratio};
-
-/// Number of equal pairs of the baseline.
-pub(crate) const BASELINE_PAIRS: usize = 6;
-
-/// The gain that the A/A check must be able to find, as a ratio.
-pub(crate) const SMALLEST_GAIN: f64 = 0.8;
-
-/// Largest number of pairs that the A/A check may need for this gain.
-pub(crate) const MOST_PAIRS: f64 = 20.0;
+use tailbound_stats::sequential::{Decider, Looks, Margins, Order, Rule, Step, ratio};
 
 /// Choices of the user.
 #[derive(Debug, Clone)]
@@ -147,8 +138,7 @@ impl<B: Bench> Search<'_, B> {
         let arms = Arms::default();
         let measured = self.measure(&Stage::Baseline, &arms, (0, BASELINE_PAIRS), &mut false);
         let pairs = measured.map_err(refused)?;
-        let logs: Vec<f64> = pairs.iter().map(Pair::log_ratio).collect();
-        let needed_pairs = needed_pairs(&logs, self.options.alpha, SMALLEST_GAIN).unwrap_or(f64::INFINITY);
+        let needed_pairs = needed_for_a_gain(&pairs, self.options.alpha);
         if needed_pairs > MOST_PAIRS {
             return Err(TuneError::TooNoisy { needed: needed_pairs });
         }

@@ -1,10 +1,8 @@
 //! What must be the same after a reboot for a run to go on.
 
-use super::state::State;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
 use tailbound_model::FactValue;
 
 /// Facts that must be the same after a reboot: the kernel, its command line, the CPUs, and settings that a boot resets.
@@ -62,18 +60,20 @@ pub fn facts(names: &[&str]) -> BTreeMap<String, String> {
     names.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect()
 }
 
-/// Refuses to go on with a run if the host was rebooted and is another one since, unless `changed` permits it. If the run goes on,
-/// the state of the run has this boot, and what changed.
-pub fn check(state: &mut State, run: &Path, changed: bool) -> Result<(), Failure> {
+/// What differs on this host since `before`, and the host now; `None` without a reboot.
+///
+/// # Errors
+/// Something differs, and `changed` does not permit it.
+pub fn check(before: &HostOfRun, changed: bool) -> Result<Option<(HostOfRun, Vec<String>)>, Failure> {
     let now = HostOfRun::now();
-    let Some(before) = state.host.as_ref().filter(|before| before.boot_id != now.boot_id) else { return Ok(()) };
-    let differences = before.differences(&now);
-    if !differences.is_empty() && !changed {
-        let what = format!("the host was rebooted since this run began, and changed: {}", differences.join("; "));
-        let help = "boot it as it was, begin a new run, or add --changed to go on and have the change in the receipt";
-        return Err(Failure::not_fit(what).help(help));
+    if now.boot_id == before.boot_id {
+        return Ok(None);
     }
-    state.changed.extend(differences);
-    state.host = Some(now);
-    state.write(run)
+    let differences = before.differences(&now);
+    if differences.is_empty() || changed {
+        return Ok(Some((now, differences)));
+    }
+    let what = format!("the host was rebooted since this run began, and changed: {}", differences.join("; "));
+    let help = "boot it as it was, begin a new run, or add --changed to go on and have the change in the receipt";
+    Err(Failure::not_fit(what).help(help))
 }

@@ -53,7 +53,13 @@ pub fn resume(directory: &Path, changed: bool) -> CommandResult {
     fighting::refuse(state.beside)?;
     let plan = state.plan(&[])?;
     refuse_several_conditions(&plan)?;
-    reboot::check(&mut state, directory, changed)?;
+    if let Some(before) = &state.host
+        && let Some((now, differences)) = reboot::check(before, changed)?
+    {
+        state.host = Some(now);
+        state.changed.extend(differences);
+        state.write(directory)?;
+    }
     search(&state, &plan, directory)
 }
 
