@@ -9,6 +9,10 @@ use crate::why::wake::Wake;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
+/// Longest time that an idle CPU takes to run a thread, ns. The deepest idle states of x86 and Arm CPUs take some hundred
+/// microseconds to leave; what takes longer has another reason, for example a hypervisor.
+pub(crate) const LONGEST_IDLE_EXIT_NS: i64 = 1_000_000;
+
 /// Longest duration of an interrupt or a page fault that an event can give, ns.
 const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
 
@@ -80,7 +84,11 @@ pub(crate) struct Timeline {
     held: BTreeMap<u32, Vec<(i64, i32)>>,
     /// For each CPU, in the order of time: the fair server chose the thread that began to run.
     served: BTreeMap<u32, Vec<i64>>,
-    /// For each CPU, since its last context switch: a thread that woke another one there, and the time of the first time.
+    /// For each CPU, in the order of time: the CPU had left idle for the thread that began to run at the latest at this time, because
+    /// another thread was ready.
+    left_idle: BTreeMap<u32, Vec<i64>>,
+    /// For each CPU, since its last context switch: a thread that had the CPU when it or an interrupt woke another one there, and the
+    /// time of the first time.
     acted: BTreeMap<u32, (i32, i64)>,
     /// For each CPU: time spans of interrupts, by their begin. Spans can lie inside each other.
     interrupts: BTreeMap<u32, Vec<InterruptSpan>>,
@@ -186,7 +194,7 @@ impl Timeline {
                 // Perf events report a thread that ends without its id.
                 let last = self.cpus.get(&cpu).and_then(|events| events.last());
                 let out = last.filter(|_| out < 0).map_or(out, |(_, who)| *who);
-                self.arrived(out, cpu, at_ns);
+                self.arrived(out, cpu, at_ns, into);
                 self.leave(out, at_ns, cpu, if preempted { State::Preempted(limit) } else { State::Asleep(state) });
                 // The run time of the policy deadline is a limit of one thread, not of others on its CPU.
                 if let Some(limit) = limit.filter(|limit| *limit != CpuLimit::Deadline) {
@@ -202,8 +210,8 @@ impl Timeline {
             }
             SwitchKind::Wake { thread, by, interrupt, packet, limit } => {
                 let wake = Wake::of((at_ns, cpu), (by, interrupt), packet, limit);
-                let already = self.acted.get(&cpu).is_some_and(|(who, _)| Some(*who) == wake.by);
-                if let Some(by) = wake.by.filter(|_| !already) {
+                let already = self.acted.get(&cpu).is_some_and(|(who, _)| *who == by);
+                if by > 0 && !already {
                     self.acted.insert(cpu, (by, at_ns));
                 }
                 self.wakes.entry(thread).or_default().push(wake);
@@ -224,17 +232,25 @@ impl Timeline {
     /// thread had the CPU from the beginning, or it was moved to the CPU while it ran, after the last context switch on
     /// this CPU and after it had left another CPU and was woken. Then a context switch was not reported: of the time before,
     /// it is not known which thread had the CPU. If the CPU was idle, the kernel did not report the switch from the idle
-    /// thread: the thread ran at most since it was woken, and at least since it woke another thread.
-    fn arrived(&mut self, thread: i32, cpu: u32, at_ns: i64) {
+    /// thread: the thread ran at most since it was woken, and at least since another thread was woken while it had the CPU. It had
+    /// the CPU, too, while the thread `next`, which got the CPU after it, was ready, because a CPU does not stay idle then.
+    fn arrived(&mut self, thread: i32, cpu: u32, at_ns: i64, next: i32) {
         let last = self.cpus.entry(cpu).or_default().last().copied();
         if last.is_some_and(|(_, who)| who == thread) {
             return;
         }
         if let Some((idle_ns, 0)) = last {
-            let woken = self.wakes.get(&thread).and_then(|wakes| wakes.last()).map(|w| w.at_ns);
+            let woken = |thread| self.wakes.get(&thread)?.last().map(|w| w.at_ns).filter(|at| *at > idle_ns);
             let acted = self.acted.get(&cpu).filter(|(who, at)| *who == thread && *at > idle_ns).map(|(_, at)| *at - 1);
-            let since = woken.filter(|at| *at > idle_ns).or(acted).unwrap_or(at_ns);
-            self.cpus.entry(cpu).or_default().push((since, thread));
+            let seen = woken(thread).or(acted);
+            // A thread that has run since it was woken can have been ready for another CPU.
+            let waits = |at: &i64| self.threads.get(&next).and_then(|e| e.last()).is_none_or(|(last, _)| last < at);
+            let is_long = |at: &i64| at + LONGEST_IDLE_EXIT_NS < seen.unwrap_or(at_ns);
+            let ready = woken(next).filter(|at| waits(at) && is_long(at));
+            self.left_idle.entry(cpu).or_default().extend(ready);
+            let since = ready.or(seen).unwrap_or(at_ns);
+            let begins = [Some(since), seen.filter(|at| *at > since)].into_iter().flatten();
+            self.cpus.entry(cpu).or_default().extend(begins.map(|at| (at, thread)));
             return self.come(thread, since, cpu);
         }
         let left = self.threads.get(&thread).and_then(|events| events.last()).map_or(self.begin_ns, |(at, _)| *at);
@@ -447,10 +463,20 @@ impl Timeline {
 
     /// Whether the fair server had chosen the thread that ran on `cpu` from the time `at` on.
     pub fn is_served(&self, cpu: u32, at: i64) -> bool {
+        self.began(cpu, at, &self.served)
+    }
+
+    /// Whether the thread that had `cpu` at the time `at` is only known to have had it because the CPU cannot have stayed idle.
+    pub fn left_idle(&self, cpu: u32, at: i64) -> bool {
+        self.began(cpu, at, &self.left_idle)
+    }
+
+    /// Whether the thread that had `cpu` at the time `at` began to run at one of these times of the CPU.
+    fn began(&self, cpu: u32, at: i64, times: &BTreeMap<u32, Vec<i64>>) -> bool {
         let Some(events) = self.cpus.get(&cpu) else { return false };
         let came = events[..events.partition_point(|(t, _)| *t <= at)].last();
-        let served = self.served.get(&cpu).map_or(&[][..], Vec::as_slice);
-        came.is_some_and(|(came, _)| served.binary_search(came).is_ok())
+        let times = times.get(&cpu).map_or(&[][..], Vec::as_slice);
+        came.is_some_and(|(came, _)| times.binary_search(came).is_ok())
     }
 
     /// For a thread that waited between two times and then got `cpu`: the CPUs for which it waited, the last one first.

@@ -6,13 +6,9 @@ use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Share, whole};
 use crate::why::slow;
 use crate::why::steal::divided;
-use crate::why::timeline::{Timeline, UNKNOWN};
+use crate::why::timeline::{LONGEST_IDLE_EXIT_NS, Timeline, UNKNOWN};
 use tailbound_document::{CauseWord, Evidence};
 use tailbound_model::{CounterMove, CpuLimit, SleepState};
-
-/// Longest time that an idle CPU takes to run a thread, ns. The deepest idle states of x86 and Arm CPUs take some hundred
-/// microseconds to leave; what takes longer has another reason, for example a hypervisor.
-const LONGEST_IDLE_EXIT_NS: i64 = 1_000_000;
 
 /// Longest time that a CPU takes to run a thread which the scheduler prefers to the present one, ns: an interrupt from another CPU, the
 /// end of a part of the kernel that is not preempted, and a virtual CPU.
@@ -53,6 +49,10 @@ pub(crate) fn waited(
                     let share = whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence);
                     slow::without_standstill(share, cpu, timeline)
                 }
+                None if timeline.left_idle(cpu, from) => {
+                    let found = displaced(&span, part, (cpu, evidence), (tid, from), timeline, known);
+                    found.into_iter().flat_map(|share| after_idle(share, known)).collect()
+                }
                 None => displaced(&span, part, (cpu, evidence), (tid, from), timeline, known),
             };
             let bounded = |share| match evidence {
@@ -62,6 +62,14 @@ pub(crate) fn waited(
             shares.extend(found.into_iter().map(bounded));
         }
     }
+}
+
+/// The share of a thread that got an idle CPU at an unknown time: the CPU took some time to leave idle, and the hypervisor can have
+/// had it.
+fn after_idle(share: Share, known: &Circumstances) -> Vec<Share> {
+    let low_ns = (share.low_ns - LONGEST_IDLE_EXIT_NS).max(0);
+    let evidence = if low_ns == 0 { Evidence::AtMost } else { share.evidence.max(Evidence::Inferred) };
+    divided(Share { low_ns, evidence, ..share }, known)
 }
 
 /// The cause of a part `span` of the wait `part`, in which another thread had the CPU since the time `from`.
@@ -307,6 +315,49 @@ mod tests {
         // What had the CPU is named as long as something had it: a thread whose priority was raised displaces others too.
         let displaced = vec![event(50, switch(0, 22, false)), event(100, switch(22, 30, true))];
         assert_eq!(cause_of_a_wait(20, true, displaced), CauseWord::WaitedForCpu);
+    }
+
+    /// A cause, the thread that had the CPU, bounds in us, and the evidence.
+    type Found = (CauseWord, Option<i32>, (i64, i64), Evidence);
+
+    /// The causes of a wait of thread 20 for CPU 1 in events of perf that were recorded on Linux 6.18, with these wake-ups by interrupts
+    /// while thread 30 had the CPU. The switch from the idle thread to thread 30 is missing, as is its own wake-up.
+    fn waits_behind_a_thread_that_came_unseen(wakes_ns: &[i64]) -> Vec<Found> {
+        const WOKEN: i64 = 4_498_661_516_857;
+        const CAME: i64 = 4_498_665_387_834;
+        let wake = |thread, by| SwitchKind::Wake { thread, by, interrupt: true, packet: false, limit: None };
+        let mut events =
+            vec![event(WOKEN - 943_458, switch(20, 0, false)), SwitchEvent { cpu: 0, ..event(WOKEN, wake(20, 40)) }];
+        events.extend(wakes_ns.iter().map(|ns| event(WOKEN + ns, wake(50, 30))));
+        events.push(event(CAME, switch(30, 20, false)));
+        let window = (WOKEN - 2_000_000, CAME + 1_000_000);
+        let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
+        let seen = [Switches { scope, wakes: true, windows: vec![window], events, ..Switches::default() }];
+        let (timeline, threads) = (Timeline::of(&seen, window), Threads::of_tasks(&[]));
+        let known = Circumstances { threads: &threads, seen: &seen, incidents: &[], guests: &[] };
+        let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
+        let part = Piece { from_ns: WOKEN, to_ns: CAME, leg: Metric::Out, end: "pong", thread: 20, what };
+        let mut found = Vec::new();
+        waited(&part, (1, Evidence::Seen), &timeline, &known, &mut found);
+        let one = |s: &Share| {
+            let by = s.key.by.as_ref().and_then(|by| by.tid);
+            (s.key.cause, by, (s.low_ns / 1_000, s.high_ns / 1_000), s.evidence)
+        };
+        found.iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_cpu_is_not_idle_while_a_thread_is_ready() {
+        use CauseWord::{IdleExit, WaitedForCpu};
+        let waits = waits_behind_a_thread_that_came_unseen;
+        let inferred = |low, high| (WaitedForCpu, Some(30), (low, high), Evidence::Inferred);
+        assert_eq!(waits(&[]), [inferred(2_870, 3_870)]);
+        // As recorded: the interrupts show which thread they interrupted.
+        let exit = (IdleExit, None, (21, 21), Evidence::Inferred);
+        let seen = (WaitedForCpu, Some(30), (3_849, 3_849), Evidence::Seen);
+        assert_eq!(waits(&[21_557, 223_417]), [exit, seen]);
+        let seen = (WaitedForCpu, Some(30), (1_370, 1_370), Evidence::Seen);
+        assert_eq!(waits(&[2_500_000]), [inferred(1_499, 2_499), seen]);
     }
 
     #[test]
