@@ -271,3 +271,24 @@ fn dry_run(plan: &Plan, state: &State) -> String {
         2.0 * trial_s * pairs as f64 / 60.0,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Test: if a run cannot go on after a reboot, the message says why, and what to do.
+    #[test]
+    fn after_a_reboot_noise_and_another_figure_have_their_messages() {
+        let state: State = serde_json::from_value(serde_json::json!({
+            "name": "one.yaml", "study": "", "directory": "", "settings": [], "figure": "p99", "rule": "looks", "seed": 1,
+            "budget_s": null, "only": [], "candidates": 8, "beside": true,
+        }))
+        .expect("a state");
+        let said = |why| {
+            let why = TuneError::Failed(LogError::AfterReboot(why));
+            failure(why, "`tailbound tune resume run` goes on from there", &state)
+        };
+        let other = AfterReboot::OtherFigure(28_238_000.0, 4_037_000.0);
+        insta::assert_debug_snapshot!([said(AfterReboot::TooNoisy(34.2)), said(other)]);
+    }
+}
