@@ -107,7 +107,7 @@ mod tests {
         let expected = "<tr id=\"c\"><td data-label=\"driver\" class=\"l\">udp</td><td data-label=\"p50 us\">1</td>\
                         <td data-label=\"a &lt; b\" colspan=\"2\">none</td><td data-label=\"own\">x</td></tr>";
         assert!(wide.contains(expected) && wide.contains("<table class=\"cards\">"), "{wide}");
-        let narrow = table(&heads[..3], &[row.to_owned()]);
+        let narrow = table(&heads[..3], &[row.replace(" data-label=\"own\"", "")]);
         assert!(!narrow.contains("data-label") && !narrow.contains("cards"), "{narrow}");
     }
 }
