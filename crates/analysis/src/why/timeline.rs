@@ -463,20 +463,19 @@ impl Timeline {
 
     /// Whether the fair server had chosen the thread that ran on `cpu` from the time `at` on.
     pub fn is_served(&self, cpu: u32, at: i64) -> bool {
-        self.began(cpu, at, &self.served)
+        self.began(cpu, at, &self.served).is_some()
     }
 
-    /// Whether the thread that had `cpu` at the time `at` is only known to have had it because the CPU cannot have stayed idle.
-    pub fn left_idle(&self, cpu: u32, at: i64) -> bool {
+    /// If the thread that had `cpu` at the time `at` is only known to have had it because the CPU cannot have stayed idle: since when.
+    pub fn left_idle(&self, cpu: u32, at: i64) -> Option<i64> {
         self.began(cpu, at, &self.left_idle)
     }
 
-    /// Whether the thread that had `cpu` at the time `at` began to run at one of these times of the CPU.
-    fn began(&self, cpu: u32, at: i64, times: &BTreeMap<u32, Vec<i64>>) -> bool {
-        let Some(events) = self.cpus.get(&cpu) else { return false };
-        let came = events[..events.partition_point(|(t, _)| *t <= at)].last();
-        let times = times.get(&cpu).map_or(&[][..], Vec::as_slice);
-        came.is_some_and(|(came, _)| times.binary_search(came).is_ok())
+    /// The time at which the thread that had `cpu` at the time `at` began to run, if it is one of these times of the CPU.
+    fn began(&self, cpu: u32, at: i64, times: &BTreeMap<u32, Vec<i64>>) -> Option<i64> {
+        let events = self.cpus.get(&cpu)?;
+        let (came, _) = *events[..events.partition_point(|(t, _)| *t <= at)].last()?;
+        times.get(&cpu)?.binary_search(&came).is_ok().then_some(came)
     }
 
     /// For a thread that waited between two times and then got `cpu`: the CPUs for which it waited, the last one first.

@@ -49,11 +49,13 @@ pub(crate) fn waited(
                     let share = whole(&span, CauseWord::WaitedForCpu, Some(cpu), None, evidence);
                     slow::without_standstill(share, cpu, timeline)
                 }
-                None if timeline.left_idle(cpu, from) => {
+                None => {
                     let found = displaced(&span, part, (cpu, evidence), (tid, from), timeline, known);
-                    found.into_iter().flat_map(|share| after_idle(share, known)).collect()
+                    match timeline.left_idle(cpu, from) {
+                        Some(since) => found.into_iter().flat_map(|share| after_idle(share, since, known)).collect(),
+                        None => found,
+                    }
                 }
-                None => displaced(&span, part, (cpu, evidence), (tid, from), timeline, known),
             };
             let bounded = |share| match evidence {
                 Evidence::AtMost => Share { low_ns: 0, evidence, ..share },
@@ -64,10 +66,11 @@ pub(crate) fn waited(
     }
 }
 
-/// The share of a thread that got an idle CPU at an unknown time: the CPU took some time to leave idle, and the hypervisor can have
-/// had it.
-fn after_idle(share: Share, known: &Circumstances) -> Vec<Share> {
-    let low_ns = (share.low_ns - LONGEST_IDLE_EXIT_NS).max(0);
+/// The share of a thread that got an idle CPU at an unknown time after `since`: the CPU took some time to leave idle, and the
+/// hypervisor can have had it.
+fn after_idle(share: Share, since: i64, known: &Circumstances) -> Vec<Share> {
+    let surely_ns = share.to_ns - share.from_ns.max(since + LONGEST_IDLE_EXIT_NS);
+    let low_ns = share.low_ns.min(surely_ns).max(0);
     let evidence = if low_ns == 0 { Evidence::AtMost } else { share.evidence.max(Evidence::Inferred) };
     divided(Share { low_ns, evidence, ..share }, known)
 }
