@@ -105,10 +105,12 @@ fn a_real_time_program_is_found_and_answered() {
     assert!(refused.0 == 3 && refused.1.contains("kernel.cmdline was `planted "), "{refused:?}");
     let hog = Hog::start();
     let baseline = std::fs::metadata(out.join("baseline-1/manifest.json")).unwrap().modified().unwrap();
-    let mut resume = bench.tailbound();
-    let (code, text) = exit_and_stderr(&resume.args(["tune", "resume", "--changed"]).arg(&out).output().unwrap());
+    // If other work makes the equal pairs vary too much (exit code 7), the run can go on later.
+    let resume =
+        |_| exit_and_stderr(&bench.tailbound().args(["tune", "resume", "--changed"]).arg(&out).output().unwrap());
+    let (code, text) = (0..3).map(resume).find(|(code, _)| *code != 7).unwrap_or_default();
     drop(hog);
-    assert_eq!(code, 0, "{text}");
+    assert!(code == 0 && !text.is_empty(), "exit code {code}, or three times 7: {text}");
     let again: Value = serde_json::from_slice(&std::fs::read(out.join("receipt.json")).unwrap()).unwrap();
     assert_eq!(again["kept"], receipt["kept"]);
     assert_eq!(again["reboots"][0]["before"], "the-boot-before", "{again}");
