@@ -111,10 +111,10 @@ def budgeted(browser, screenshot, made, binary, check):
     for width in (1280, 768, 360):
         browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
         browser.navigate((made / "budget.html").as_uri())
-        told = browser.js("document.querySelector('#budget').innerText")
+        page = browser.js("document.querySelector('#budget').innerText")
         for one in budget["checks"]:
-            missing = [part for part in (one["outcome"], one["limit"], *one["found"].rstrip(")").split(" (")) if part not in told]
-            check(not missing, f"the page tells {missing} of {one['what']}")
+            missing = [part for part in (one["outcome"], one["limit"], *one["found"].rstrip(")").split(" (")) if part not in page]
+            check(not missing, f"the page lacks {missing} of {one['what']}")
         layout(browser, width, check)
         top = browser.js("document.querySelector('#budget').getBoundingClientRect().top + scrollY")
         both_schemes(browser, screenshot, width, "budget", 700, max(0, top - 80))

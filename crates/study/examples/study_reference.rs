@@ -152,6 +152,9 @@ impl Reference {
         if let Some(any) = content["oneOf"].as_array() {
             return any.iter().map(|one| self.value(one)).collect::<Vec<_>>().join(", or ");
         }
+        if let Some(word) = content["const"].as_str() {
+            return format!("`{word}`");
+        }
         match content["type"].as_str() {
             Some("array") => format!("a list; each {}", self.value(self.resolve(&content["items"]))),
             Some("integer") => {

@@ -177,13 +177,16 @@ pub(crate) fn other_queue(case: &Case<'_>) -> Vec<Proposal> {
         return Vec::new();
     }
     let (value, fit, text) = match kind {
-        "fq_codel" | "fq" | "cake" | "sfq" => return Vec::new(),
-        "tbf" | "htb" | "hfsc" | "netem" => (
+        "tbf" => (
             DEFAULT_QUEUE,
             0.9,
             format!("Remove the queue discipline {kind} of the device `{device}`, which holds packets back."),
         ),
-        _ => ("fq_codel", 0.7, format!("Let streams take turns at the device `{device}`, in place of {kind}.")),
+        "pfifo" | "bfifo" | "pfifo_fast" | "codel" => {
+            ("fq_codel", 0.7, format!("Let streams take turns at the device `{device}`, in place of {kind}."))
+        }
+        // Streams take turns already, or the options could not be restored.
+        _ => return Vec::new(),
     };
     vec![Proposal::new(vec![format!("{key}={value}")], fit, text)]
 }

@@ -135,9 +135,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         key: "other-queue",
         causes: &[CauseWord::QueueDiscipline],
-        condition: "the device is known, and an end runs on this host without a guest",
+        condition: "the path is of existing interfaces, and an end runs on this host without a guest",
         knob: "host.queue.{interface}",
-        value: "default in place of one that limits the rate or delays; fq_codel in place of one in which all packets share a queue",
+        value: "default in place of tbf; fq_codel in place of pfifo, bfifo, pfifo_fast or codel, in which all streams share a queue",
         remedy: "remove a queue discipline that holds packets back (tc qdisc del dev DEVICE root), or replace it by one in which \
                  streams take turns (tc qdisc replace dev DEVICE root fq_codel)",
         expected: estimate(50, 100),

@@ -138,8 +138,10 @@ fn a_shaper_at_a_port_of_a_bridge_is_removed_and_a_priority_does_not_reach_it() 
     assert!(!shaped.iter().any(is_priority), "{shaped:?}");
     let shared = world("pfifo of eth0").settings();
     assert!(shared.contains(&"host.queue.eth0=fq_codel".to_owned()) && shared.iter().any(is_priority), "{shared:?}");
-    let fair = world("fq_codel of eth0").settings();
-    assert!(!fair.iter().any(|setting| setting.starts_with("host.queue")), "{fair:?}");
+    for other in ["fq_codel", "htb", "netem", "taprio"] {
+        let all = world(&format!("{other} of eth0")).settings();
+        assert!(!all.iter().any(|setting| setting.starts_with("host.queue")), "{other}: {all:?}");
+    }
 }
 
 #[test]

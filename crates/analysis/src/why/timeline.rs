@@ -5,13 +5,9 @@ use crate::why::away::away;
 use crate::why::hops::Hops;
 use crate::why::memory::Memory;
 use crate::why::pace::Pace;
-use crate::why::wake::Wake;
+use crate::why::wake::{LONGEST_IDLE_EXIT_NS, Wake};
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
-
-/// Longest time that an idle CPU takes to run a thread, ns. The deepest idle states of x86 and Arm CPUs take some hundred
-/// microseconds to leave; what takes longer has another reason, for example a hypervisor.
-pub(crate) const LONGEST_IDLE_EXIT_NS: i64 = 1_000_000;
 
 /// Longest duration of an interrupt or a page fault that an event can give, ns.
 const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
@@ -232,8 +228,8 @@ impl Timeline {
     /// thread had the CPU from the beginning, or it was moved to the CPU while it ran, after the last context switch on
     /// this CPU and after it had left another CPU and was woken. Then a context switch was not reported: of the time before,
     /// it is not known which thread had the CPU. If the CPU was idle, the kernel did not report the switch from the idle
-    /// thread: the thread ran at most since it was woken, and at least since another thread was woken while it had the CPU. It had
-    /// the CPU, too, while the thread `next`, which got the CPU after it, was ready, because a CPU does not stay idle then.
+    /// thread: the thread ran at most since it was woken, and at least since another thread was woken while it had the CPU. With no
+    /// wake-up of its own, it also had the CPU while `next`, the thread after it, was ready: a CPU does not stay idle then.
     fn arrived(&mut self, thread: i32, cpu: u32, at_ns: i64, next: i32) {
         let last = self.cpus.entry(cpu).or_default().last().copied();
         if last.is_some_and(|(_, who)| who == thread) {
@@ -242,11 +238,16 @@ impl Timeline {
         if let Some((idle_ns, 0)) = last {
             let woken = |thread| self.wakes.get(&thread)?.last().map(|w| w.at_ns).filter(|at| *at > idle_ns);
             let acted = self.acted.get(&cpu).filter(|(who, at)| *who == thread && *at > idle_ns).map(|(_, at)| *at - 1);
-            let seen = woken(thread).or(acted);
-            // A thread that has run since it was woken can have been ready for another CPU.
-            let waits = |at: &i64| self.threads.get(&next).and_then(|e| e.last()).is_none_or(|(last, _)| last < at);
-            let is_long = |at: &i64| at + LONGEST_IDLE_EXIT_NS < seen.unwrap_or(at_ns);
-            let ready = woken(next).filter(|at| waits(at) && is_long(at));
+            let own = woken(thread);
+            let seen = own.or(acted);
+            // A thread that ran later, or had another CPU before, can have been elsewhere at this time.
+            let ran_since = |of: i32, at: i64| self.threads.get(&of)?.last().filter(|(last, _)| *last >= at);
+            let on = |(_, state): &(i64, State)| if let State::On(on) = state { Some(*on) } else { None };
+            let was_here =
+                self.threads.get(&next).is_none_or(|e| e.iter().rev().find_map(on).is_none_or(|on| on == cpu));
+            let is_long = |at: i64| at + LONGEST_IDLE_EXIT_NS < seen.unwrap_or(at_ns);
+            let fits = |at: i64| is_long(at) && ran_since(next, at).or(ran_since(thread, at)).is_none();
+            let ready = woken(next).filter(|at| own.is_none() && was_here && fits(*at));
             self.left_idle.entry(cpu).or_default().extend(ready);
             let since = ready.or(seen).unwrap_or(at_ns);
             let begins = [Some(since), seen.filter(|at| *at > since)].into_iter().flatten();

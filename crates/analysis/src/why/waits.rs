@@ -6,7 +6,8 @@ use crate::why::interruptions::{divide, interrupted};
 use crate::why::share::{Circumstances, Share, whole};
 use crate::why::slow;
 use crate::why::steal::divided;
-use crate::why::timeline::{LONGEST_IDLE_EXIT_NS, Timeline, UNKNOWN};
+use crate::why::timeline::{Timeline, UNKNOWN};
+use crate::why::wake::LONGEST_IDLE_EXIT_NS;
 use tailbound_document::{CauseWord, Evidence};
 use tailbound_model::{CounterMove, CpuLimit, SleepState};
 
@@ -325,13 +326,15 @@ mod tests {
 
     /// The causes of a wait of thread 20 for CPU 1 in events of perf that were recorded on Linux 6.18, with these wake-ups by interrupts
     /// while thread 30 had the CPU. The switch from the idle thread to thread 30 is missing, as is its own wake-up.
-    fn waits_behind_a_thread_that_came_unseen(wakes_ns: &[i64]) -> Vec<Found> {
+    fn waits_behind_a_thread_that_came_unseen(wakes_ns: &[(i64, i32)]) -> Vec<Found> {
         const WOKEN: i64 = 4_498_661_516_857;
         const CAME: i64 = 4_498_665_387_834;
         let wake = |thread, by| SwitchKind::Wake { thread, by, interrupt: true, packet: false, limit: None };
         let mut events =
             vec![event(WOKEN - 943_458, switch(20, 0, false)), SwitchEvent { cpu: 0, ..event(WOKEN, wake(20, 40)) }];
-        events.extend(wakes_ns.iter().map(|ns| event(WOKEN + ns, wake(50, 30))));
+        events.extend(
+            wakes_ns.iter().map(|(ns, woken)| event(WOKEN + ns, wake(*woken, if *woken == 30 { 0 } else { 30 }))),
+        );
         events.push(event(CAME, switch(30, 20, false)));
         let window = (WOKEN - 2_000_000, CAME + 1_000_000);
         let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
@@ -358,9 +361,14 @@ mod tests {
         // As recorded: the interrupts show which thread they interrupted.
         let exit = (IdleExit, None, (21, 21), Evidence::Inferred);
         let seen = (WaitedForCpu, Some(30), (3_849, 3_849), Evidence::Seen);
-        assert_eq!(waits(&[21_557, 223_417]), [exit, seen]);
+        assert_eq!(waits(&[(21_557, 50), (223_417, 50)]), [exit, seen]);
         let seen = (WaitedForCpu, Some(30), (1_370, 1_370), Evidence::Seen);
-        assert_eq!(waits(&[2_500_000]), [inferred(1_499, 2_499), seen]);
+        assert_eq!(waits(&[(2_500_000, 50)]), [inferred(1_499, 2_499), seen]);
+        // The thread itself was woken late: it did not have the CPU before.
+        let late = waits(&[(2_500_000, 30)]);
+        let of_it: Vec<_> =
+            late.iter().filter(|(_, by, ..)| *by == Some(30)).map(|(_, _, bounds, _)| *bounds).collect();
+        assert_eq!(of_it, [(1_370, 1_370)], "{late:?}");
     }
 
     #[test]

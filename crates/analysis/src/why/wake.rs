@@ -2,6 +2,10 @@
 
 use tailbound_model::CpuLimit;
 
+/// Longest time that an idle CPU takes to run a thread, ns. The deepest idle states of x86 and Arm CPUs take some hundred
+/// microseconds to leave; what takes longer has another reason, for example a hypervisor.
+pub(crate) const LONGEST_IDLE_EXIT_NS: i64 = 1_000_000;
+
 /// A wake-up of a thread that an agent recorded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wake {

@@ -16,13 +16,22 @@ pub enum KnobError {
         /// Reason why the host setting does not exist on this host.
         why: String,
     },
-    /// Error: other programs of the host need what the interface has, so that it is never changed.
+    /// Error: other programs of the host need the interface, so its settings are never changed.
     Needed {
         /// Path of the host setting's key in the study file.
         key: String,
         /// The interface that other programs need.
         what: String,
         /// Reason why other programs need the interface.
+        why: String,
+    },
+    /// Error: what the interface has could not be restored exactly after the trials, so that it is left as it is.
+    NotRestorable {
+        /// Path of the host setting's key in the study file.
+        key: String,
+        /// The interface that is left as it is.
+        what: String,
+        /// What could not be restored.
         why: String,
     },
     /// Error: this user may not read or set the host setting.
@@ -73,6 +82,11 @@ impl KnobError {
                 "host_setting_needed",
                 format!("{key}: {what} is never changed, because {why}"),
                 "name another interface, or one in a network namespace of its own (`place: { existing-netns: NAME }`)",
+            ),
+            KnobError::NotRestorable { key, what, why } => Problem::new(
+                "host_setting_not_restorable",
+                format!("{key}: {what} is not changed, because what it has could not be restored exactly: {why}"),
+                "remove what it has, and set it up again afterwards, or name another interface",
             ),
             KnobError::NotPermitted { key, what, action, reason } => {
                 let text = format!("{key}: {what} may not be {action} by this user ({reason})");

@@ -134,8 +134,8 @@ pub enum Undo {
         before: Vec<QueueDiscipline>,
         /// Kind of the queue discipline that Tailbound set at the root of the interface, or [`DEFAULT_QUEUE`](crate::DEFAULT_QUEUE).
         kind: String,
-        /// Handle of the queue discipline that Tailbound set, 0 for the kernel's default one. If another queue discipline is at the root now, another program
-        /// has replaced it since.
+        /// Handle of the queue discipline that Tailbound set, 0 for the kernel's default one. If another queue discipline is at the
+        /// root now, another program has replaced it since.
         handle: u32,
     },
     /// Undo of a change of which frames a network card stamps: restores its configuration.

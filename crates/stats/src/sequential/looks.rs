@@ -10,7 +10,7 @@ const FARTHEST: f64 = 9.0;
 
 /// Numbers of pairs at which a group-sequential test looks at the data, with the limit of each look.
 ///
-/// The limits spend the two-sided error rate alpha as K. K. G. Lan and D. L. DeMets proposed (Discrete Sequential Boundaries for
+/// The limits for a smaller figure spend half of the error rate alpha, as one side of a two-sided test, as K. K. G. Lan and D. L. DeMets proposed (Discrete Sequential Boundaries for
 /// Clinical Trials, Biometrika 70, 1983), with a spending function like the limits of P. C. O'Brien and T. R. Fleming (A Multiple
 /// Testing Procedure for Clinical Trials, Biometrics 35, 1979): little early, most of it at the last look. They are computed by
 /// the recursion of P. Armitage, C. K. McPherson and B. C. Rowe (Repeated Significance Tests on Accumulating Data, Journal of the
@@ -55,8 +55,8 @@ impl Looks {
         self.pairs.iter().copied().find(|n| *n > pairs)
     }
 
-    /// The limit that the absolute value of the standard normal deviate must exceed after `pairs` pairs; `None` if the test
-    /// does not look at this number of pairs.
+    /// The limit below whose negative the standard normal deviate must lie after `pairs` pairs for the figure to be smaller;
+    /// `None` if the test does not look at this number of pairs.
     pub fn limit(&self, pairs: usize) -> Option<f64> {
         let at = self.pairs.iter().position(|n| *n == pairs)?;
         Some(self.limits[at])

@@ -25,7 +25,7 @@ pub fn report(args: &Report) -> CommandResult {
         let budget = super::budget_file::load(file)?;
         let lines = tailbound_report::limit_lines(&report, &budget);
         report.limits = lines.map_err(|e| Failure::of(ExitCode::BadInput, e))?;
-        report.budget = Some(judged(&record, &budget, file, None)?);
+        report.budget = Some(outcome(&record, budget, file)?);
     }
     if args.open {
         let page = record.dir().join("report.html");
@@ -67,6 +67,13 @@ fn analysed(record: &Record, args: &Report) -> Result<tailbound_report::Report, 
         false => tailbound_report::analyse(record),
     };
     report.map_err(|e| Failure::of(ExitCode::BadInput, e))
+}
+
+/// The outcome of a budget without the comparison, if the budget does not name the record to compare with: `tailbound budget` gets it
+/// by a flag that a report does not have.
+fn outcome(record: &Record, mut budget: Budget, file: &Path) -> Result<BudgetReport, Failure> {
+    budget.baseline = budget.baseline.filter(|baseline| baseline.record.is_some());
+    judged(record, &budget, file, None)
 }
 
 /// Opens a record that the user named.

@@ -56,6 +56,25 @@ fn plant_a_reboot(run: &Path) {
     replace("tune.json", "\"kernel.cmdline\": \"", "\"kernel.cmdline\": \"planted ");
 }
 
+/// Test: the program is the cause with the largest share, the decoy was tried and reverted, a change at the pong was kept, its gain is
+/// confirmed, and the limit of the budget is judged.
+fn check_receipt(receipt: &Value) {
+    assert!(receipt["causes_before"][0]["text"].as_str().unwrap().contains("python3"), "{receipt}");
+    assert!(receipt["causes_before"][0]["share"].as_f64().unwrap() > 0.5, "{receipt}");
+    let tried = receipt["tried"].as_array().unwrap();
+    assert_eq!(tried.len(), 3, "{receipt}");
+    assert_eq!((&tried[2]["settings"][0], &tried[2]["outcome"]), (&DECOY.into(), &"reverted".into()), "{receipt}");
+    let kept = receipt["kept"].as_array().unwrap();
+    assert!(kept.iter().any(|s| s.as_str().unwrap().starts_with("ends.pong.")), "{receipt}");
+    let gain = &receipt["gain"];
+    assert_eq!(gain["confirmed"], true, "{receipt}");
+    assert!(gain["ratio"][2].as_f64().unwrap() < 1.0, "{receipt}");
+    assert_eq!(gain["pairs"], 12);
+    let limit = &receipt["limit"];
+    assert_eq!((&receipt["figure"], &limit["at_most_ns"]), (&"p99".into(), &1000.into()), "{receipt}");
+    assert_eq!((&limit["before"]["met"], &limit["after"]["met"]), (&"not_met".into(), &"not_met".into()), "{receipt}");
+}
+
 /// Test: the loop finds the program, keeps a change that answers it and not the decoy, reports its gain from fresh trials, and after
 /// an interruption and a reboot goes on without measuring the decisions again.
 #[test]
@@ -78,20 +97,7 @@ fn a_real_time_program_is_found_and_answered() {
     drop(hog);
     assert_eq!(code, 0, "{text}");
     let receipt: Value = serde_json::from_slice(&std::fs::read(out.join("receipt.json")).unwrap()).unwrap();
-    assert!(receipt["causes_before"][0]["text"].as_str().unwrap().contains("python3"), "{receipt}");
-    assert!(receipt["causes_before"][0]["share"].as_f64().unwrap() > 0.5, "{receipt}");
-    let tried = receipt["tried"].as_array().unwrap();
-    assert_eq!(tried.len(), 3, "{receipt}");
-    assert_eq!((&tried[2]["settings"][0], &tried[2]["outcome"]), (&DECOY.into(), &"reverted".into()), "{receipt}");
-    let kept = receipt["kept"].as_array().unwrap();
-    assert!(kept.iter().any(|s| s.as_str().unwrap().starts_with("ends.pong.")), "{receipt}");
-    let gain = &receipt["gain"];
-    assert_eq!(gain["confirmed"], true, "{receipt}");
-    assert!(gain["ratio"][2].as_f64().unwrap() < 1.0, "{receipt}");
-    assert_eq!(gain["pairs"], 12);
-    let limit = &receipt["limit"];
-    assert_eq!((&receipt["figure"], &limit["at_most_ns"]), (&"p99".into(), &1000.into()), "{receipt}");
-    assert_eq!((&limit["before"]["met"], &limit["after"]["met"]), (&"not_met".into(), &"not_met".into()), "{receipt}");
+    check_receipt(&receipt);
 
     // Without the receipt and with half of the last line, as after a kill, the confirmation is measured again, and nothing else;
     // after a reboot, equal pairs before it.

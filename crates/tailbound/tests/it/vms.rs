@@ -380,6 +380,12 @@ fn impossible_studies_are_refused_with_a_remedy() {
         let (code, text) = exit_and_stderr(&command.output().unwrap());
         guests.nothing_is_left();
         guests.bench.remove_record();
+        // Debian's package of the kernel has another number after each update.
+        let is_release = |word: &&str| word.starts_with("6.1.0-") && word.ends_with("-rt-amd64");
+        let text = match text.split_whitespace().find(is_release) {
+            Some(release) => text.replace(release, "RELEASE"),
+            None => text.clone(),
+        };
         all += &format!("# {what}: exit {code}\n{}\n", text.replace(KERNEL, "KERNEL").trim_end());
     };
     let empty = guests.bench.path("empty");

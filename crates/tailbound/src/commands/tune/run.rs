@@ -211,9 +211,15 @@ pub fn end(mut watchdog: Child, is_complete: bool) {
 /// The message of a loop that ended without a receipt.
 pub fn failure(error: TuneError<LogError<Failure>>, how_to_go_on: &str, state: &State) -> Failure {
     match error {
-        TuneError::TooNoisy { needed } => too_noisy(&state.figure, needed),
+        TuneError::TooNoisy { needed } => too_noisy(
+            &state.figure,
+            needed,
+            "make the trials longer (--set measure.duration=10s), use a figure with less noise (--for p99 or p50), or stop other \
+             work on this machine",
+        ),
         TuneError::Failed(LogError::AfterReboot(AfterReboot::TooNoisy(needed))) => {
-            too_noisy(&format!("after the reboot of this host, {}", state.figure), needed)
+            let help = format!("stop other work on this machine; then {how_to_go_on}");
+            too_noisy(&format!("after the reboot of this host, {}", state.figure), needed, &help)
         }
         TuneError::Failed(LogError::AfterReboot(AfterReboot::OtherFigure(was_ns, is_ns))) => {
             let what = format!(
@@ -240,14 +246,12 @@ pub fn failure(error: TuneError<LogError<Failure>>, how_to_go_on: &str, state: &
     }
 }
 
-fn too_noisy(figure: &str, needed: f64) -> Failure {
+fn too_noisy(figure: &str, needed: f64, help: &str) -> Failure {
     let what = format!(
         "{figure} varies too much between equal trials: a gain of 20 % would need about {:.0} pairs of trials, and at most 20 are \
          sensible",
         needed.ceil()
     );
-    let help = "make the trials longer (--set measure.duration=10s), use a figure with less noise (--for p99 or p50), or stop other \
-                work on this machine";
     Failure::of(ExitCode::Undecided, Problem::new("too_noisy", what, help))
 }
 
