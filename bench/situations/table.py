@@ -45,7 +45,7 @@ def a_quota():
     with ExitStack() as stack:
         group = stack.enter_context(planted.quota(40, 100))
         # A second program of the same group, which alone uses up the quota in each period.
-        stack.enter_context(planted.hog(0, 60, 100, group=group))
+        stack.enter_context(planted.hog(0, 90, 100, group=group))
         planted.settle()
         yield group
 
@@ -106,6 +106,6 @@ SITUATIONS = (
         a_long_queue, "queue",
         ("host.queue.to-pong=",),
         ("driver.udp.priority=6", "driver.udp.sndbuf=65536", "driver.udp.rcvbuf=1048576", scheduling("ping", "", FIFO.format(60)),
-         scheduling("pong", "", FIFO.format(60)), "host.sysctl.net.core.netdev_max_backlog=10000", "ends.pong.cpus=1",
-         "host.sysctl.net.core.dev_weight=128"), planted.BRIDGE),
+         scheduling("pong", "", FIFO.format(60)), "middleware.timer_slack=least", "ends.pong.cpus=1",
+         "host.sysctl.kernel.sched_autogroup_enabled=0", scheduling("pong", "", NICE)), planted.BRIDGE),
 )
