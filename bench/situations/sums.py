@@ -11,14 +11,13 @@ from statistics import geometric_mean
 
 def by_rule(receipts):
     """For each rule whose changes were measured: the outcomes, and the ratios with and without the change, predicted and achieved.
-    A predicted ratio is the estimate of the figure without the cause, divided by the figure of the baseline."""
+    A predicted ratio is the estimate of the figure without the cause, divided by the figure."""
     rules = defaultdict(list)
     for receipt in receipts:
-        before_ns = receipt["baseline"]["figure_ns"]
         for one in receipt["tried"]:
             if one.get("ratio"):
-                predicted_ns = one.get("predicted_ns")
-                predicted = predicted_ns / before_ns if predicted_ns else None
+                estimate = one.get("predicted")
+                predicted = estimate["then_ns"] / estimate["now_ns"] if estimate else None
                 rules[one["rule"]].append((one["outcome"], predicted, one["ratio"][0]))
     return rules
 
