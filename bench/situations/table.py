@@ -90,8 +90,8 @@ SITUATIONS = (
         "quota", udp("udp"), a_quota, "quota",
         # A quota does not apply to real-time threads.
         ("host.cpu_quota=off", "ends.ping.scheduling={ policy: fifo", "ends.pong.scheduling={ policy: fifo"),
-        (scheduling("ping", "", NICE), scheduling("pong", "", NICE), "ends.pong.cpus=0", "ends.ping.cpus=1", "middleware.timer_slack=least",
-         "host.sysctl.kernel.sched_autogroup_enabled=0", "host.sysctl.net.core.busy_read=50")),
+        (scheduling("ping", "", NICE), scheduling("pong", "", NICE), "ends.pong.cpus=0", "driver.udp.sndbuf=65536",
+         "middleware.timer_slack=least", "host.sysctl.kernel.sched_autogroup_enabled=0", "host.sysctl.net.core.busy_read=50")),
     Situation(
         "buffer", udp("{ udp: { rcvbuf: 2304 } }"), two_hogs, "",
         ("driver.udp.rcvbuf=",),

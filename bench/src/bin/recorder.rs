@@ -9,7 +9,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use tailbound_driver::{Driver, Kind, Kv, ReceiveMode, Session};
 use tailbound_model::OnOverrun;
 use tailbound_run::hot::*;
@@ -75,7 +75,7 @@ impl Sink for BarePong {
 }
 
 fn receiver<S: Sink>(sink: Arc<S>) -> Arc<Receiver<S>> {
-    Arc::new(Receiver { sink, mailbox: None, card_receipts: None, stop: AtomicBool::new(false) })
+    Arc::new(Receiver::new(sink))
 }
 
 /// Makes the sample memory as the product does: every page exists before the first sample.
@@ -99,7 +99,7 @@ fn product(driver: &Driver, slots: usize, round: usize) -> f64 {
         sent.header(),
         vec![0; PAYLOAD].into(),
         // Every slot is already due, so the sender never sleeps.
-        Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp },
+        Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp, loops: None },
         (slots as u64, 0),
         1_000_000,
     ));

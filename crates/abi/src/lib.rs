@@ -15,12 +15,14 @@
 #![allow(non_camel_case_types)] // the names are the C names
 
 mod name_pattern;
+mod places;
 pub mod side;
 mod table;
 mod tracer;
 mod types;
 
 pub use name_pattern::name_matches;
+pub use places::{own_directory, search_directories};
 pub use table::*;
 pub use tracer::*;
 pub use types::*;

@@ -101,7 +101,7 @@ impl<'a> Case<'a> {
 
     /// Path of an option of the driver of an end, e.g. `driver.udp.rcvbuf`.
     pub fn driver_key(&self, end: &str, option: &str) -> String {
-        let name = &self.driver_of(end).name;
+        let name = self.driver_of(end).written();
         match self.situation.spec.pong_driver {
             Some(_) => format!("ends.{end}.driver.{name}.{option}"),
             None => format!("driver.{name}.{option}"),

@@ -9,7 +9,7 @@ use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
     circumstances, clock_history, flow, gates, launch, metrics, names, next_steps, nodes, over_time, overhead,
-    parallel, passes, path_proof, patterns, range, sample_faults, side_by_side, stages, tools, warm_up, why,
+    parallel, passes, path_proof, patterns, published, range, sample_faults, side_by_side, stages, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_document::{
@@ -142,7 +142,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             quantiles: quantiles.iter().map(|q| q.as_f64()).collect(),
             tail_asked: plan.report.tail.is_some(),
         },
-        published: plan.report.published.iter().map(Into::into).collect(),
+        published: Vec::new(),
         against,
         conditions,
         trials,
@@ -169,6 +169,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             trial.pattern = Some(PatternReport { name: pattern.words().into(), evidence });
         }
     }
+    report.published = published::of(plan, &report);
     Ok(report)
 }
 
@@ -281,6 +282,7 @@ fn quantiles(plan: &Plan, more: impl Iterator<Item = Quantile>) -> Vec<Quantile>
     }
     // Half a round trip is given for the median only, and findings begin with the median.
     quantiles.push(Quantile::P50);
+    quantiles.extend(published::quantiles(plan));
     quantiles.extend(more);
     quantiles.sort_unstable();
     quantiles.dedup();
@@ -400,6 +402,7 @@ fn report(
         incidents: Vec::new(),
         incident_totals: None,
         causes: Vec::new(),
+        usual: None,
         without_cause: Vec::new(),
         next_steps: Vec::new(),
         recordings: Vec::new(),

@@ -309,6 +309,7 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
             probe_round_trip_ns: found.probe_round_trip_ns,
             remarks: found.remarks.clone(),
             discovery: found.discovery.clone(),
+            security: found.security.clone(),
         };
         let same = |r: &&mut PathReport| PathReport { trials: Vec::new(), ..(**r).clone() } == report;
         match reports.iter_mut().find(same) {

@@ -40,6 +40,7 @@ mod pass_error;
 mod passes;
 mod path_proof;
 mod patterns;
+mod published;
 mod range;
 mod recovered_gates;
 mod sample_faults;

@@ -40,13 +40,13 @@ pub(crate) fn faults_of(record: &Record, trials: &[usize]) -> SampleFaults {
     faults
 }
 
-/// Number of slots that a valid trial must have; 0 if the number depends on the answers.
+/// Number of slots that a valid trial must have; 0 if the number depends on the answers or on slots that were missed.
 fn slots(spec: &TrialSpec) -> u64 {
     let Measure::PingPong(p) = &spec.measure else { return 0 };
     let measured = match (p.length, spec.rate) {
-        (Length::Slots(n), _) => n,
-        (Length::Duration(d), Rate::Period(period)) => (d.0 / period.0.max(1)).max(1) as u64,
-        (Length::Duration(_), Rate::Max) => return 0,
+        (Length::Loops(_), _) | (Length::Duration(_), Rate::Max) => return 0,
+        (Length::Slots(n), Rate::Max) => n,
+        (length, Rate::Period(period)) => length.planned_slots(period.0),
     };
     measured.saturating_add(p.warm_up_slots)
 }

@@ -178,7 +178,7 @@ fn due(spec: &TrialSpec) -> Option<u64> {
     match (keys.length, spec.rate) {
         (Length::Duration(d), Rate::Period(period)) => Some((d.0 / period.0.max(1)) as u64),
         (Length::Duration(_), Rate::Max) => None,
-        (Length::Slots(n), _) => Some(n),
+        (Length::Slots(n) | Length::Loops(n), _) => Some(n),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Divides the one-way latency of messages by the stamps of the kernel and of the network card.
+//! Divides the one-way latency of messages by the stamps of the kernel and of the network card, and by the times at which executors took
+//! messages.
 //!
 //! Input: the samples, the stages that messages passed, and the schedules of gates. Output: for each end that sent, the parts of the
 //! latency. The definitions are those of the chapter "How the numbers are made".
@@ -24,7 +25,7 @@ pub(crate) fn of(
         let mut table = Table::default();
         for trial in trials {
             let rows = Rows { sent: record.stages(*trial, end)?, received: record.stages(*trial, other)? };
-            if rows.sent.is_empty() {
+            if rows.sent.is_empty() && rows.received.iter().all(|row| row.taken_ns == NO_TIME) {
                 continue;
             }
             let gates = gates_of_trial(record, *trial, &condition.spec);
@@ -92,6 +93,7 @@ struct Times {
     left: Option<(i64, i64)>,
     card_rx_ns: Option<i64>,
     kernel_rx_ns: Option<i64>,
+    taken_ns: Option<i64>,
     received_ns: i64,
 }
 
@@ -100,9 +102,10 @@ struct Table {
     messages: u64,
     /// Durations of the parts, each with its largest error.
     parts: BTreeMap<Vec<StageWord>, (Durations, Option<i64>)>,
-    without: [u64; 5],
+    without: [u64; 6],
     has_card: bool,
     has_card_rx: bool,
+    has_taken: bool,
     clocks_differ: bool,
     /// Smallest and largest possible times from the sender to the receiver's network card, between two clocks.
     wire: [Durations; 2],
@@ -145,6 +148,8 @@ impl Table {
             let [at, at_receiver] =
                 [&rows.sent, &rows.received].map(|rows| rows.binary_search_by_key(&batch.seq[i], |row| row.seq).ok());
             let of = |stage: fn(&StageRow) -> i64| at.map(|at| stage(&rows.sent[at])).and_then(some);
+            let of_receiver =
+                |stage: fn(&StageRow) -> i64| at_receiver.map(|at| stage(&rows.received[at])).and_then(some);
             let (sent, card) = (of(|row| row.sent_ns), of(|row| row.card_ns));
             let kernel_rx_ns = if way.by_ping { batch.echo_kernel_rx_ns[i] } else { batch.kernel_rx_ns[i] };
             let due_ns = some(batch.intended_ns[i]).filter(|_| way.by_ping);
@@ -156,7 +161,8 @@ impl Table {
                 queued_ns: of(|row| row.queued_ns),
                 previous_ns: at.and_then(|at| some(rows.sent[at.checked_sub(1)?].sent_ns)),
                 left: card.map(|ns| (ns, way.errors.card_ns)).or(by_driver),
-                card_rx_ns: at_receiver.and_then(|at| some(rows.received[at].card_rx_ns)),
+                card_rx_ns: of_receiver(|row| row.card_rx_ns),
+                taken_ns: of_receiver(|row| row.taken_ns),
                 kernel_rx_ns: some(kernel_rx_ns),
                 received_ns,
             };
@@ -169,7 +175,8 @@ impl Table {
             self.messages += 1;
             self.has_card |= card.is_some();
             self.has_card_rx |= times.card_rx_ns.is_some();
-            let missing = [times.queued_ns, sent, card, times.card_rx_ns, times.kernel_rx_ns];
+            self.has_taken |= times.taken_ns.is_some();
+            let missing = [times.queued_ns, sent, card, times.card_rx_ns, times.kernel_rx_ns, times.taken_ns];
             self.without.iter_mut().zip(missing).for_each(|(without, stamp)| *without += u64::from(stamp.is_none()));
             for Part { stages, ns, error_ns } in parts(&times, way) {
                 let (durations, largest_ns) = self.parts.entry(stages).or_default();
@@ -180,7 +187,8 @@ impl Table {
     }
 
     fn report(self, end: &str) -> Option<StageReport> {
-        let [without_queued, without_sent, without_card, without_card_rx, without_received] = self.without;
+        let [without_queued, without_sent, without_card, without_card_rx, without_received, without_taken] =
+            self.without;
         let part = |(stages, (of, error_ns)): (Vec<StageWord>, (Durations, Option<i64>))| StagePart {
             histogram: if stages == [StageWord::Thread] { of.buckets() } else { Vec::new() },
             stages,
@@ -212,6 +220,7 @@ impl Table {
             without_card: self.has_card.then_some(without_card),
             without_card_rx: self.has_card_rx.then_some(without_card_rx),
             without_received: Some(without_received),
+            without_taken: self.has_taken.then_some(without_taken),
             clocks_differ: self.clocks_differ,
             wire_range,
             without_wire: self.without_wire,
@@ -249,7 +258,8 @@ fn parts(times: &Times, way: &Way) -> Vec<Part> {
     let received = [
         Border { stage: StageWord::Wire, at_ns: times.card_rx_ns, error_ns: Some(way.errors.card_rx_ns) },
         Border { stage: StageWord::ReceivePath, at_ns: times.kernel_rx_ns, error_ns: Some(way.errors.kernel_rx_ns) },
-        Border { stage: StageWord::Thread, at_ns: Some(times.received_ns), error_ns: Some(0) },
+        Border { stage: StageWord::Thread, at_ns: times.taken_ns.or(Some(times.received_ns)), error_ns: Some(0) },
+        Border { stage: StageWord::Executor, at_ns: times.taken_ns.map(|_| times.received_ns), error_ns: Some(0) },
     ];
     let begin = (times.begin_ns, Some(0));
     if way.has_one_clock() {
@@ -359,11 +369,26 @@ mod tests {
         left: Some((20_400, 300)),
         card_rx_ns: None,
         kernel_rx_ns: Some(20_900),
+        taken_ns: None,
         received_ns: 25_000,
     };
 
     fn durations(times: &Times, way: &Way) -> Vec<(Vec<StageWord>, i64)> {
         parts(times, way).into_iter().map(|part| (part.stages, part.ns)).collect()
+    }
+
+    /// Test: the executor is a part of its own, also if the kernel stamped nothing, and with two clocks.
+    #[test]
+    fn an_executor_is_the_last_part() {
+        let taken = Times { taken_ns: Some(24_000), ..ALL };
+        let last = |found: Vec<(Vec<StageWord>, i64)>| found[found.len() - 2..].to_vec();
+        assert_eq!(last(durations(&taken, &way(None))), [(vec![Thread], 3_100), (vec![Executor], 1_000)]);
+        let alone =
+            Times { launch_ns: None, queued_ns: None, previous_ns: None, left: None, kernel_rx_ns: None, ..taken };
+        let before = vec![HostLateness, ReleaseLateness, Wire, ReceivePath, Thread];
+        assert_eq!(durations(&alone, &way(None)), [(before, 18_000), (vec![Executor], 1_000)]);
+        let apart = Way { legs: Legs::Unknown, ..way(None) };
+        assert_eq!(durations(&alone, &apart), [(vec![Executor], 1_000)]);
     }
 
     #[test]

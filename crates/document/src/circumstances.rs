@@ -6,7 +6,7 @@ use crate::slot_columns::Course;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::{DiscoveryFacts, GuestSeen, PortCounted, TrialStatus};
+use tailbound_model::{DiscoveryFacts, GuestSeen, PortCounted, SecurityFacts, TrialStatus};
 
 /// How the record was made: command, time, study and order of the trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -410,6 +410,9 @@ pub struct PathReport {
     /// The discovery method that the drivers used; absent if the drivers have no choice of method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<DiscoveryFacts>,
+    /// DDS Security of the ends; absent if the study asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<SecurityFacts>,
 }
 
 /// One side of a path: the interface of one end and its properties.

@@ -14,6 +14,7 @@ use crate::path_proof::PathProofReport;
 use crate::range::{AboveReport, ChosenReport};
 use crate::recording::RecordingReport;
 use crate::stages::StageReport;
+use crate::usual::UsualReport;
 use crate::warm_up::WarmUpReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,6 +165,9 @@ pub struct ConditionReport {
     /// How much each cause accounts for over the incidents that have a ledger, the largest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
+    /// What ordinary messages spend their time on; absent if their events were not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual: Option<UsualReport>,
     /// Estimates of the tail without each of the causes that explain at least 1 % of the covered excess.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_cause: Vec<WithoutCause>,

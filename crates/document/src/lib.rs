@@ -29,6 +29,7 @@ mod over_time;
 mod overhead;
 mod path_proof;
 mod pattern;
+mod published;
 mod range;
 mod recording;
 mod report;
@@ -40,10 +41,11 @@ mod stages;
 mod status;
 mod tail_estimate;
 mod tools;
+mod usual;
 mod warm_up;
 mod waterfall;
 
-pub use bins::{BinsReport, PublishedFiguresReport, PublishedReport};
+pub use bins::BinsReport;
 pub use budget::{BudgetCheck, BudgetOutcome, BudgetReport};
 pub use cause::*;
 pub use circumstances::*;
@@ -65,6 +67,10 @@ pub use over_time::{ColumnValues, OverTime};
 pub use overhead::{AgainstReport, AgainstRow, OVERHEAD_FIGURES, Overhead, OverheadFigure};
 pub use path_proof::{InterfaceProof, PathProofReport};
 pub use pattern::PatternReport;
+pub use published::{
+    PublishedCellReport, PublishedColumnReport, PublishedFiguresReport, PublishedNumberReport, PublishedReport,
+    PublishedRowReport, PublishedTableReport,
+};
 pub use range::{AboveCount, AboveReport, ChosenReport};
 pub use recording::{LevelCost, RecordingReport};
 pub use report::*;
@@ -76,5 +82,6 @@ pub use stages::{StagePart, StageReport, StageWord, WireRange};
 pub use status::{FormatVersion, ReportStatus};
 pub use tail_estimate::TailReport;
 pub use tools::{ToolFigureReport, ToolReport};
+pub use usual::{UsualPart, UsualReport};
 pub use warm_up::WarmUpReport;
 pub use waterfall::*;

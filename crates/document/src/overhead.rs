@@ -35,7 +35,7 @@ pub struct AgainstRow {
     /// Overheads of the condition over its baseline condition, one for each figure; empty if no overhead was computed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overheads: Vec<Overhead>,
-    /// Mean, standard deviation and maximum of each metric, compared with the baseline condition; empty if there is no
+    /// Mean, standard deviation, minimum and maximum of each metric, compared with the baseline condition; empty if there is no
     /// baseline condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,

@@ -2,13 +2,13 @@
 //!
 //! Times are nanoseconds of the sender's monotonic clock. A member that does not apply is absent.
 
-use crate::bins::PublishedReport;
 use crate::budget::BudgetReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::clock_history::ClockHistoryReport;
 use crate::condition::ConditionReport;
 use crate::nodes::NodeReport;
 use crate::overhead::AgainstReport;
+use crate::published::PublishedReport;
 use crate::side_by_side::SideBySide;
 use crate::since::{LimitLine, SinceReport};
 use crate::status::{FormatVersion, ReportStatus};

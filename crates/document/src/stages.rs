@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parts of the one-way latency of the messages that one end sent and the other received, from the stamps of the kernel and of the
-/// network card. The parts of a message follow each other and add up.
+/// network card, and from the times at which an executor took messages. The parts of a message follow each other and add up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageReport {
     /// Name of the end that sent the messages.
@@ -27,6 +27,9 @@ pub struct StageReport {
     /// different clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_received: Option<u64>,
+    /// Number of these messages for which it is not known when the receiver's executor took them; absent if this is known of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_taken: Option<u64>,
     /// Whether the ends have different clocks, so that the time from the sender to the first stamp of the receiver is no part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clocks_differ: bool,
@@ -115,6 +118,9 @@ pub enum StageWord {
     Wire,
     /// From there to the receive timestamp of the kernel.
     ReceivePath,
-    /// From there to the thread that received the message.
+    /// From there to the thread that received the message. With an executor, to the time at which it had taken the message from the
+    /// middleware.
     Thread,
+    /// From then to the begin of the callback.
+    Executor,
 }

@@ -31,6 +31,9 @@ pub struct Description {
     /// Names of the distribution packages with the driver's native library; empty if no package is needed.
     #[serde(default)]
     pub packages: Vec<String>,
+    /// Reason why the driver cannot be opened on this machine, with what to do; absent if nothing is known to be missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
     /// Rules that give a role to each of the driver's threads.
     #[serde(default)]
     pub roles: Vec<ThreadRole>,
@@ -77,6 +80,9 @@ pub struct DriverOption {
     /// Allowed words for the driver option, if its type is `enum`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
+    /// Values that are possible on this machine, if the driver knows them; other values are not possible here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here: Option<Vec<String>>,
     /// Description of the driver option in one sentence.
     pub help: String,
 }
@@ -111,6 +117,22 @@ pub struct QosPolicy {
     /// Whether the QoS policy accepts other values too, such as numbers or durations.
     #[serde(default)]
     pub open_ended: bool,
+    /// Values that the QoS policy cannot have together with the value of an option.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excludes: Vec<Exclusion>,
+}
+
+/// A value of a QoS policy that is impossible with the value of a driver option.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Exclusion {
+    /// Value of the QoS policy that is impossible.
+    pub value: String,
+    /// Key of the driver option with which the value of the QoS policy is impossible.
+    pub option: String,
+    /// Value of the driver option with which the value of the QoS policy is impossible.
+    pub is: String,
+    /// Reason why both are impossible together.
+    pub why: String,
 }
 
 /// Receive mode: how a reader receives samples.
@@ -151,7 +173,8 @@ impl ReceiveMode {
 /// A rule that gives threads of the driver a role: by their name, or by the call during which they were created.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadRole {
-    /// Role of the driver's threads to which the rule applies: `receive`, `send`, `event`, `discovery` or `other`.
+    /// Role of the driver's threads to which the rule applies: `main` (threads that run the callbacks of a program, as an executor
+    /// does), `receive`, `send`, `event`, `discovery` or `other`.
     pub role: String,
     /// Pattern for the name of the thread, in which `*` matches any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]

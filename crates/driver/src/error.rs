@@ -102,6 +102,8 @@ pub enum LoadError {
         /// Directories that were searched for the driver, in order.
         searched: Vec<PathBuf>,
     },
+    /// Error: something that the driver needs is not on this machine: the reason from its description, with what to do.
+    Lacks(String),
     /// Error: a native library that the driver needs is not installed.
     LibraryMissing {
         /// Path of the driver's file.
@@ -174,6 +176,7 @@ impl LoadError {
                               contains the file";
                 of("driver_missing", &format_args!("`{name}`"), what, remedy)
             }
+            LoadError::Lacks(why) => Problem::new("driver_lacks", why.clone(), ""),
             LoadError::LibraryMissing { path, library } => {
                 let debian = debian_package(library).map_or_else(String::new, |name| format!(", on Debian {name}"));
                 let what = format!("the native library {library} is not installed");

@@ -28,13 +28,14 @@ mod view;
 
 pub use callbacks::{Callbacks, LogLevel, Silent};
 pub use clock::DriverClock;
-pub use description::{Description, DriverOption, Limits, OptionType, QosPolicy, ReceiveMode, ThreadRole};
+pub use description::{Description, DriverOption, Exclusion, Limits, OptionType, QosPolicy, ReceiveMode, ThreadRole};
 pub use endpoint::Endpoint;
 pub use error::{Code, DriverError, LoadError};
 pub use file_name::file_names;
 pub use flow::{Batching, DataWay, Flow};
 pub use hot::{Hot, Wait};
 pub use kv::Kv;
-pub use load::{Driver, entry_symbol, load, search_directories};
+pub use load::{Driver, entry_symbol, load};
 pub use session::{Kind, Session};
+pub use tailbound_abi::{own_directory, search_directories};
 pub use view::{View, ViewBuf};

@@ -1,9 +1,9 @@
 //! Loads and checks drivers: makes a [`Driver`] from a name, a path or a linked table.
 
 use std::ffi::{CStr, CString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tailbound_abi::tb_driver;
+use tailbound_abi::{search_directories, tb_driver};
 
 use crate::description::Description;
 use crate::elf;
@@ -108,23 +108,6 @@ impl Driver {
 /// Name of the only symbol that a driver's shared object exports.
 pub fn entry_symbol() -> &'static str {
     "tailbound_driver_v1"
-}
-
-/// Directories in which drivers are searched: the directory of this binary, `../lib/tailbound/drivers` relative to it,
-/// and the directories in `TAILBOUND_DRIVER_PATH`.
-pub fn search_directories() -> Vec<PathBuf> {
-    let mut places = Vec::new();
-    if let Some(beside) = std::env::current_exe().ok().and_then(|e| e.parent().map(Path::to_owned)) {
-        places.push(beside.clone());
-        places.push(beside.join("../lib/tailbound/drivers"));
-    }
-    places.extend(
-        std::env::var_os("TAILBOUND_DRIVER_PATH")
-            .iter()
-            .flat_map(std::env::split_paths)
-            .filter(|p| !p.as_os_str().is_empty()),
-    );
-    places
 }
 
 /// Loads a driver from a shared object, which is never unloaded again.

@@ -46,6 +46,6 @@ pub use program::{ask_own_program, ask_program, own_file, own_program, take_own_
 pub use ptp_clock::{
     PtpClock, PtpDevice, PtpError, PtpInterface, PtpReading, ptp_device_of, ptp_devices, system_reading,
 };
-pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
+pub use scheduling::{ApplyError, allowed_cpus, apply, pinnable_cpus, read_back, verify};
 pub use threads::{ThreadScan, read_later, read_threads};
 pub use undo::{UndoError, Undone, undo};

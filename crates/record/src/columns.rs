@@ -85,8 +85,8 @@ pub(crate) fn open(path: &Path, columns: &[&'static str]) -> Result<Rows, Record
 
 /// Opens the file with the stages that the messages of an end passed.
 pub(crate) fn open_stages(path: &Path) -> Result<Rows, RecordError> {
-    let [queued, sent, card, card_rx] = STAGE_NUMBERS;
-    open(path, &["seq", queued, sent, card, card_rx])
+    let [queued, sent, card, card_rx, taken] = STAGE_NUMBERS;
+    open(path, &["seq", queued, sent, card, card_rx, taken])
 }
 
 impl Rows {

@@ -26,9 +26,9 @@ pub(crate) const SLOT_NUMBERS: [&str; 7] =
 /// id of a thread.
 pub(crate) const ECHO_NUMBERS: [&str; 5] = ["in_ns", "begin_ns", "end_ns", "kernel_rx_ns", "in_thread"];
 /// Names of the columns with optional numbers in the file with the stages that messages passed, in file order: times.
-pub(crate) const STAGE_NUMBERS: [&str; 4] = ["queued_ns", "sent_ns", "card_ns", "card_rx_ns"];
+pub(crate) const STAGE_NUMBERS: [&str; 5] = ["queued_ns", "sent_ns", "card_ns", "card_rx_ns", "taken_ns"];
 /// Columns that segments of earlier releases do not have.
-pub(crate) const LATER: [&str; 3] = ["receive_thread", "in_thread", "card_rx_ns"];
+pub(crate) const LATER: [&str; 4] = ["receive_thread", "in_thread", "card_rx_ns", "taken_ns"];
 
 fn properties(numbers: &[&str]) -> WriterProperties {
     // Times grow by nearly equal steps, and ids of threads seldom change: delta encoding stores them in a few bits, and is as fast to read as plain
@@ -238,7 +238,8 @@ pub fn write_stages(path: &Path, rows: &[StageRow]) -> Result<(), RecordError> {
             Column::numbers(rows.clone().map(|r| r.queued_ns)),
             Column::numbers(rows.clone().map(|r| r.sent_ns)),
             Column::numbers(rows.clone().map(|r| r.card_ns)),
-            Column::numbers(rows.map(|r| r.card_rx_ns)),
+            Column::numbers(rows.clone().map(|r| r.card_rx_ns)),
+            Column::numbers(rows.map(|r| r.taken_ns)),
         ]
     });
     write_file(path, &columns, &STAGE_NUMBERS, groups)

@@ -17,15 +17,15 @@ impl Record {
         }
         let mut file = open_stages(&path)?;
         let mut rows: Vec<StageRow> = Vec::new();
-        let (mut seq, mut columns) = (Vec::new(), [(); 4].map(|()| Vec::new()));
+        let (mut seq, mut columns) = (Vec::new(), [(); 5].map(|()| Vec::new()));
         while file.next_batch()? > 0 {
             file.sequence(&mut seq)?;
             for (name, column) in crate::segment::STAGE_NUMBERS.into_iter().zip(&mut columns) {
                 file.numbers(name, column)?;
             }
             rows.extend(seq.iter().enumerate().map(|(at, seq)| {
-                let [queued_ns, sent_ns, card_ns, card_rx_ns] = columns.each_ref().map(|column| column[at]);
-                StageRow { seq: *seq, queued_ns, sent_ns, card_ns, card_rx_ns }
+                let [queued_ns, sent_ns, card_ns, card_rx_ns, taken_ns] = columns.each_ref().map(|column| column[at]);
+                StageRow { seq: *seq, queued_ns, sent_ns, card_ns, card_rx_ns, taken_ns }
             }));
         }
         Ok(rows)
@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_message_left_when_its_stamp_says_and_never_after_its_receipt() {
-        let row = |seq, queued_ns, sent_ns, card_ns| StageRow { seq, queued_ns, sent_ns, card_ns, card_rx_ns: NO_TIME };
+        let none = StageRow::without_stamps;
+        let row = |seq, queued_ns, sent_ns, card_ns| StageRow { queued_ns, sent_ns, card_ns, ..none(seq) };
         let rows = vec![row(3, 110, 150, NO_TIME), row(5, 105, 150, 170), row(6, NO_TIME, NO_TIME, NO_TIME)];
         let departures = Departures { rows, width_ns: 10 };
         let of = |seq, by_card| {

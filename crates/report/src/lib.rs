@@ -6,6 +6,7 @@
 //! Nothing here measures or computes a figure.
 
 mod budget;
+mod cause_words;
 mod compared;
 mod comparison;
 mod csv;
@@ -28,6 +29,7 @@ mod text;
 mod trial_line;
 
 pub use budget::{render_budget_junit, render_budget_markdown, render_budget_terminal};
+pub use cause_words::cause_words;
 pub use compared::verdict_with_ratio;
 pub use comparison::{
     comparison_schema, render_comparison_html, render_comparison_json, render_comparison_markdown,
@@ -36,7 +38,6 @@ pub use comparison::{
 pub use csv::render_csv;
 pub use date::{of_name as date_of_name, utc as date};
 pub use escape::escape_html;
-pub use findings::causes::cause_words;
 pub use html::table::{Head as TableHead, left as left_head, right as right_head, table_of_frame};
 pub use html::{render_frame, render_html, render_html_with_files, worst_condition};
 pub use json::{render_json, schema};

@@ -3,11 +3,12 @@
 use crate::escape::escape_markdown as escape;
 use crate::plain::plain;
 use crate::tables;
+use crate::tables::bins::ELSEWHERE;
 use crate::tables::summary::{Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::warning_text;
 use crate::tables::{against, clock_history, next_steps, remaining, tools, warnings};
-use tailbound_document::{AgainstRow, ClockHistoryReport, Report};
+use tailbound_document::{AgainstRow, ClockHistoryReport, PublishedReport, Report};
 
 /// Formats the report as Markdown: findings, tables and warnings.
 pub fn render_markdown(report: &Report) -> String {
@@ -50,6 +51,7 @@ pub fn render_markdown(report: &Report) -> String {
     if let Some(of) = crate::tables::spread::of(report) {
         text.push_str(&flow(&of.levels, &of.title, &of.columns));
     }
+    tables::published::all(report).for_each(|of| text.push_str(&published(of)));
     let legs = crate::tables::legs::columns(report);
     if !legs.is_empty() {
         text.push_str(&flow(&table, crate::tables::legs::TITLE, &legs));
@@ -82,6 +84,12 @@ pub fn render_markdown(report: &Report) -> String {
     }
     for (condition, launch) in crate::tables::launch::all(report) {
         text.push_str(&format!("\n{}\n", escape(&crate::tables::launch::sentences(condition, launch))));
+    }
+    let usual: Vec<String> = crate::tables::usual::all(report)
+        .map(|(condition, of)| format!("- {}\n", escape(&crate::tables::usual::sentence(&condition.name, of))))
+        .collect();
+    if !usual.is_empty() {
+        text.push_str(&format!("\n## Where the time of ordinary messages goes\n\n{}", usual.concat()));
     }
     for (condition, of) in crate::tables::stages::all(report) {
         let (sentences, table) =
@@ -152,6 +160,47 @@ fn since(report: &Report) -> String {
         text.push_str(&format!("- {}\n", escape(&change)));
     }
     text.push_str(&format!("\n```sh\n{}\n```\n", tables::since::command(since)));
+    text
+}
+
+/// Formats a published result as Markdown, with the figures of this report beside its numbers.
+fn published(of: &PublishedReport) -> String {
+    let mut text = format!("\n### {}\n\nPublished numbers: {ELSEWHERE}.", escape(&of.name));
+    let about = tables::published::about(of);
+    text.push_str(&if about.is_empty() { "\n".to_owned() } else { format!(" {}\n", escape(&about)) });
+    if let Some(table) = &of.table {
+        let (mut heads, mut rule) = (vec![escape(&table.axis)], vec!["---"]);
+        let [published, own] = tables::published::sides(table);
+        // A column has the published side, unless the publication gives no number in it.
+        let sides = |nth: usize| {
+            let here = table.columns[nth].here.is_some() && tables::published::is_measured(table);
+            [(published, !here || tables::published::gives(table, nth)), (own, here)]
+        };
+        for (nth, column) in table.columns.iter().enumerate() {
+            let sides = sides(nth).into_iter().filter(|(_, with)| *with);
+            heads.extend(sides.map(|(side, _)| format!("{}{side}, {}", escape(&column.name), column.unit)));
+            rule.resize(heads.len(), "---:");
+        }
+        if tables::published::rows(table).next().is_some() {
+            text.push_str(&format!("\n| {} |\n| {} |\n", heads.join(" | "), rule.join(" | ")));
+        }
+        for row in tables::published::rows(table) {
+            let mut cells = vec![escape(&row.name)];
+            for (nth, cell) in row.cells.iter().enumerate() {
+                let [(_, published), (_, here)] = sides(nth);
+                cells.extend(published.then(|| tables::published::number(cell.published)));
+                cells.extend(here.then(|| tables::published::here(cell)));
+            }
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        text.push('\n');
+        let notes = tables::published::row_notes(table).into_iter().chain(tables::published::notes(table));
+        notes.for_each(|note| text.push_str(&format!("- {}\n", escape(&note))));
+    }
+    if !of.differs.is_empty() {
+        text.push_str("\nDiffers from the original:\n\n");
+    }
+    of.differs.iter().for_each(|difference| text.push_str(&format!("- {}\n", escape(difference))));
     text
 }
 

@@ -1,6 +1,6 @@
 //! Groups the described incidents of a condition that are alike, and makes one sentence of each group.
 
-use crate::findings::causes::cause_words;
+use crate::cause_words::cause_words;
 use crate::tables::causes::described;
 use std::collections::BTreeMap;
 use tailbound_document::number::{count, time};

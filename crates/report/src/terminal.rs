@@ -7,11 +7,14 @@ use crate::tables::summary::{Row, Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::{WarningGroup, warning_text};
 use crate::tables::{
-    against, bins, clock_history, gates, launch, legs, loops, next_steps, patterns, spread, stages, warnings,
+    against, bins, clock_history, gates, launch, legs, loops, next_steps, patterns, published, spread, stages, usual,
+    warnings,
 };
 use crate::tables::{flow, tools, writer};
 use crate::text::{Paint, wrap};
-use tailbound_document::{Finding, FindingLevel, Report};
+use tailbound_document::{
+    Finding, FindingLevel, PublishedCellReport, PublishedColumnReport, PublishedReport, PublishedRowReport, Report,
+};
 use tailbound_model::Severity;
 
 /// Smallest and largest width of the line of text that shows a distribution, in characters.
@@ -19,6 +22,9 @@ const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
 /// Largest number of messages whose cause is printed on a terminal.
 const CAUSES: usize = 3;
+
+/// Largest number of conditions whose ordinary messages are described on a terminal.
+const USUAL: usize = 6;
 
 /// Formats the report as text for a terminal of `width` columns. Colours add no information that the words do not give.
 pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
@@ -54,6 +60,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     against_lines(report, width, &paint).into_iter().for_each(&mut line);
     if let Some(of) = spread::of(report) {
         column_lines((&of.title, of.columns), &of.levels, width, &paint).into_iter().for_each(&mut line);
+    }
+    for of in published::all(report) {
+        published_lines(of, width, &paint).into_iter().for_each(&mut line);
     }
     for l in leg_lines(report, &table, width, &paint) {
         line(l);
@@ -121,6 +130,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
         line(paint.dim(&format!("  ({} more incidents on the page)", causes.len() - CAUSES)));
     }
     crate::tables::waterfall::lines(report).into_iter().for_each(&mut line);
+    for (condition, usual) in usual::all(report).take(USUAL) {
+        wrap(&format!("  {}", usual::sentence(&condition.name, usual)), width, 4).into_iter().for_each(&mut line);
+    }
     let recorded = crate::tables::causes::worst_condition(report).into_iter();
     let of_incidents = recorded.flat_map(|condition| crate::tables::causes::recordings(report, condition));
     for text in of_incidents.chain(crate::tables::causes::recordings_of_flows(report)) {
@@ -202,6 +214,50 @@ fn against_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
         }
     }
     lines.extend(wrap(&against::lack(of), width, 0).iter().map(|l| paint.dim(l)));
+    lines
+}
+
+/// Formats a published result with the figures of this report below its numbers, and what differs from the original.
+fn published_lines(of: &PublishedReport, width: usize, paint: &Paint) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    lines.extend(wrap(&published::title(of), width, 0).iter().map(|l| paint.dim(l)));
+    if let Some(table) = &of.table {
+        // A row without a published number has one line, for the figures of this report.
+        let own = published::is_measured(table);
+        let rows: Vec<&PublishedRowReport> = published::rows(table).collect();
+        let name = |row: &&PublishedRowReport| match (published::gives_row(row), own) {
+            (true, true) => (format!("* {}", row.name), "  here".to_owned()),
+            (true, false) => (format!("* {}", row.name), String::new()),
+            (false, _) => (row.name.clone(), String::new()),
+        };
+        let first = Column { head: table.axis.clone(), cells: rows.iter().map(name).collect(), right: false };
+        let cell = |row: &PublishedRowReport, cell: &PublishedCellReport| {
+            let here = if own { published::here(cell) } else { String::new() };
+            match published::gives_row(row) {
+                true => (published::number(cell.published), here),
+                false => (here, String::new()),
+            }
+        };
+        let column = |(nth, of): (usize, &PublishedColumnReport)| Column {
+            head: format!("{} {}", of.name, of.unit),
+            cells: rows.iter().map(|row| cell(row, &row.cells[nth])).collect(),
+            right: true,
+        };
+        let columns = table.columns.iter().enumerate().map(column).collect();
+        for grid in Grid::of_columns(&first, columns, width).into_iter().filter(|_| !rows.is_empty()) {
+            lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
+        }
+        let notes = published::row_notes(table).into_iter().chain(published::notes(table));
+        lines.extend(notes.flat_map(|note| wrap(&note, width, 2)).map(|l| paint.dim(&l)));
+    }
+    let about = published::about(of);
+    if !about.is_empty() {
+        lines.extend(wrap(&about, width, 2));
+    }
+    if !of.differs.is_empty() {
+        lines.push("Differs from the original:".to_owned());
+    }
+    lines.extend(of.differs.iter().flat_map(|difference| wrap(&format!("- {difference}"), width, 2)));
     lines
 }
 

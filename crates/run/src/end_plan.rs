@@ -1,6 +1,7 @@
 //! Settings that one end passes to its driver: options, QoS, receive mode, topics and message size, computed once from
 //! the controller's order.
 
+use crate::security_files::SecurityFiles;
 use crate::vendor_threads;
 use tailbound_driver::{Description, Driver, Kv, LoadError};
 use tailbound_model::*;
@@ -40,23 +41,36 @@ pub(crate) struct EndPlan {
     pub send_topic: String,
     /// Name of the topic on which the end receives.
     pub receive_topic: String,
+    /// Keeps the files of DDS Security open, whose addresses are in the options.
+    _security: SecurityFiles,
 }
 
 impl EndPlan {
     /// Computes the driver settings of one end in the controller's order.
-    pub fn new(order: &Order, end: &EndOrder, driver: &Description) -> EndPlan {
+    ///
+    /// # Errors
+    /// The files of DDS Security cannot be opened in memory.
+    pub fn new(order: &Order, end: &EndOrder, driver: &Description) -> Result<EndPlan, Problem> {
+        let failed = |e| Problem::new("security", format!("the files of DDS Security cannot be opened: {e}"), "");
+        let security =
+            end.security.as_deref().map(SecurityFiles::open).transpose().map_err(failed)?.unwrap_or_default();
+        let mut options = options(order, end, driver);
+        for (option, address) in &security.options {
+            options.set(*option, address.as_str());
+        }
         let topic = |name: &str| format!("tailbound_{name}_{}_{}", order.run_id, order.trial);
         let (send, receive) = if end.role.receives() { ("pong", "ping") } else { ("ping", "pong") };
-        EndPlan {
+        Ok(EndPlan {
             role: end.role,
-            options: options(order, end, driver),
+            options,
             writer_qos: qos(order, end.role, true),
             reader_qos: qos(order, end.role, false),
             receive: driver_mode(order.spec.measure.receive()),
             message_bytes: order.spec.message_bytes(),
             send_topic: topic(send),
             receive_topic: topic(receive),
-        }
+            _security: security,
+        })
     }
 
     /// Payload of the end's messages: the bytes 0, 1, 2 and so on, modulo 256.
@@ -110,6 +124,10 @@ fn options(order: &Order, end: &EndOrder, driver: &Description) -> Kv {
     let ends = spec.measure.subscribers() + spec.measure.publishers();
     if ends > 2 && has("max_participant_index") && !spec.driver.options.contains_key("max_participant_index") {
         kv.set("max_participant_index", (ends + 8).to_string());
+    }
+    // Shared memory is reserved for each reader that a topic may have.
+    if has("max_peers") && !spec.driver.options.contains_key("max_peers") {
+        kv.set("max_peers", spec.measure.subscribers().max(spec.measure.publishers()).to_string());
     }
     if let Some(launch) = spec.stream.and_then(|stream| stream.launch).filter(|_| end.role == Role::Ping) {
         kv.set("launch", launch.mode.word());

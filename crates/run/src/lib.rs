@@ -25,6 +25,7 @@ pub mod log;
 pub mod measure;
 mod priorities;
 mod scratch;
+mod security_files;
 mod store;
 pub mod thread_creation;
 pub mod thread_policy;

@@ -207,11 +207,16 @@ fn store_echoes(path: &Path, trial: usize, cells: &[EchoCell], track: &OffsetTra
 }
 
 /// Writes all slots of a trial whose ends never found each other, with the outcome "not sent". Stop-and-wait with a
-/// duration has only its warm-up and first slot.
+/// duration has only its warm-up and first slot; a trial that counts loops has a slot for each.
 pub(crate) fn store_not_sent(dir: &Path, order: &Order) -> Result<Stored, RecordError> {
     let mut clock = slot_clock(&order.spec, order.warm_up, 0);
     clock.period_ns = None;
-    let slots = if order.duration_ns.is_some() { order.warm_up + 1 } else { order.slots };
+    let loops = order.spec.measure.loops();
+    let slots = match (order.duration_ns, loops) {
+        (Some(_), _) => order.warm_up + 1,
+        (None, Some(loops)) => order.warm_up + loops,
+        (None, None) => order.slots,
+    };
     let nothing = [SenderCell::default()];
     let rows = (0..slots).flat_map(|slot| SenderCells::new(&nothing, slot, clock, &|t| t).rows().last());
     write_slots(&RecordWriter::segment_path(dir, order.trial, Role::Ping.word(), 0), order.trial, rows)?;

@@ -102,7 +102,7 @@ fn child(plant: Plant) {
         Ring::whole(cells),
         Box::leak(Box::default()),
         vec![0; 64].into(),
-        Pace::Open { period_ns: 1_000_000, on_overrun: OnOverrun::CatchUp },
+        Pace::Open { period_ns: 1_000_000, on_overrun: OnOverrun::CatchUp, loops: None },
         (SLOTS as u64, 0),
         100_000_000,
     ));
@@ -145,7 +145,7 @@ fn executor_child(plant: Plant) {
         Ring::whole(cells),
         Box::leak(Box::default()),
         vec![0; 64].into(),
-        Pace::Open { period_ns: 1_000_000, on_overrun: OnOverrun::CatchUp },
+        Pace::Open { period_ns: 1_000_000, on_overrun: OnOverrun::CatchUp, loops: None },
         (SLOTS as u64, 0),
         100_000_000,
     ));

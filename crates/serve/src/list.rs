@@ -7,6 +7,7 @@ use crate::target::encode;
 use crate::verdicts::Follows;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tailbound_record::Manifest;
 use tailbound_report::{date, escape_html as escape, left_head, render_frame, right_head, table_of_frame};
 
 /// Results of the records that have been computed, by directory; a record without round trips has none.
@@ -61,7 +62,7 @@ fn empty(folder: &str) -> String {
     )
 }
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 11] = [
     "record",
     "status",
     "p50",
@@ -71,15 +72,12 @@ const COLUMNS: [&str; 14] = [
     "p99 of this study",
     "p99 and the run before",
     "question",
-    "drivers",
-    "conditions",
-    "trials",
     "began",
     "as",
 ];
 
 /// Columns with numbers, which are aligned at the right.
-const NUMBERS: [&str; 4] = ["p50", "p99", "conditions", "trials"];
+const NUMBERS: [&str; 2] = ["p50", "p99"];
 
 fn table(found: &[Found], shown: &[&Found], (shorts, verdicts): (&Shorts, &Verdicts), comparable: bool) -> String {
     let histories = histories(found, shorts);
@@ -183,6 +181,14 @@ fn result(
     )
 }
 
+/// Drivers and size of a record, e.g. "udp, cyclonedds: 2 conditions, 10 trials".
+fn extent(found: &Found, manifest: &Manifest) -> String {
+    let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let (conditions, trials) = (manifest.plan.conditions.len(), manifest.plan.trials.len());
+    let drivers = escape(&found.drivers().join(", "));
+    format!("{drivers}: {}, {}", count(conditions, "condition"), count(trials, "trial"))
+}
+
 fn row(found: &Found, result: &str, comparable: bool) -> String {
     let name = escape(&found.name);
     let address = format!("/records/{}", escape(&encode(&found.name)));
@@ -204,19 +210,16 @@ fn row(found: &Found, result: &str, comparable: bool) -> String {
     };
     let cells = match &found.manifest {
         Err(why) => format!(
-            "<td class=\"l\">{name}</td><td class=\"l\">{status}</td><td data-label=\"why\" class=\"l wrap\" colspan=\"12\">{}</td>",
+            "<td class=\"l\">{name}</td><td class=\"l\">{status}</td><td data-label=\"why\" class=\"l wrap\" colspan=\"9\">{}</td>",
             escape(&why.to_string())
         ),
         Ok(manifest) => {
             let forms = ["json", "csv", "md"].map(|form| format!("<a href=\"{address}/report.{form}\">{form}</a>"));
             format!(
-                "<td class=\"l\"><a href=\"{address}/\">{name}</a></td><td class=\"l\">{status}</td>{result}\
-                 <td class=\"l wrap\">{}</td><td class=\"l\">{}</td><td>{}</td><td>{}</td><td class=\"l\">{}</td>\
-                 <td class=\"l\">{}</td>",
+                "<td class=\"l\"><a href=\"{address}/\">{name}</a><span class=\"interval\">{}</span></td>\
+                 <td class=\"l\">{status}</td>{result}<td class=\"l wrap\">{}</td><td class=\"l\">{}</td><td class=\"l\">{}</td>",
+                extent(found, manifest),
                 escape(&manifest.plan.question),
-                escape(&found.drivers().join(", ")),
-                manifest.plan.conditions.len(),
-                manifest.plan.trials.len(),
                 date(manifest.began_unix_ns),
                 forms.join(" ")
             )

@@ -5,7 +5,7 @@ use crate::error::{Fault, StudyError};
 use crate::tree::{Key, Kind, Node};
 use std::collections::BTreeMap;
 use std::path::Path;
-use tailbound_model::{AtMost, MISSES, Metric, Nanos, THROUGHPUT};
+use tailbound_model::{AtMost, MISSES, Metric, Nanos, THROUGHPUT, is_same_level};
 
 /// Limits that can be used: the figures that `tune` can make smaller, and the condition that it measures.
 #[derive(Debug, Clone)]
@@ -96,10 +96,9 @@ fn unusable(key: &Key, what: String) -> Fault {
 
 /// The fault of limits that are for another condition than the study's.
 fn of_another_condition(set: &Node, usable: &Usable) -> Option<Fault> {
-    let tight = |text: &str| text.replace(' ', "");
     set.get("where")?.entries().iter().find_map(|(factor, level)| {
         let own = usable.levels.get(&factor.text);
-        if own.is_some_and(|own| tight(own) == tight(level.text().unwrap_or_default())) {
+        if own.is_some_and(|own| is_same_level(own, level.text().unwrap_or_default())) {
             return None;
         }
         let of_study = own.map_or("has no such factor".into(), |own| format!("has `{own}`"));

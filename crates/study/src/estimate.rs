@@ -24,7 +24,7 @@ pub fn trial_length(spec: &TrialSpec) -> Nanos {
     let slot = spec.rate.period().unwrap_or(SLOT_AT_MAX).0;
     let of_slots = |slots: u64| slot.saturating_mul(i64::try_from(slots).unwrap_or(i64::MAX));
     let measured = match keys.length {
-        Length::Slots(slots) => of_slots(slots),
+        Length::Slots(slots) | Length::Loops(slots) => of_slots(slots),
         Length::Duration(time) => time.0,
     };
     Nanos(measured.saturating_add(of_slots(keys.warm_up_slots)))

@@ -1,13 +1,13 @@
 //! Text form of levels: equal values have equal texts, so `1024 B` and `1 KiB` are the same level.
 
-use crate::format::{ArrangementKeys, Cpus, LoadKeys, PathChoice, SchedulingKeys, VlanChoice};
+use crate::format::{ArrangementKeys, Cpus, LoadKeys, PathChoice, SchedulingKeys, SecurityChoice, VlanChoice};
 use crate::read::{At, read};
 use crate::resolve::{arrangement, load_spec, path_spec, scheduling, vlan};
 use crate::shape::Shape;
 use crate::tree::{Kind, Node};
 use std::fmt::Display;
 use std::str::FromStr;
-use tailbound_model::{ByteSize, Nanos, Rate, ReceiveMode};
+use tailbound_model::{ByteSize, Governance, Nanos, Rate, ReceiveMode};
 
 /// The canonical text of a level. An invalid level keeps its own text; its error is reported when the level is read.
 pub(crate) fn text(node: &Node, shape: &Shape) -> String {
@@ -35,6 +35,11 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
             let asked = vlan(&read::<VlanChoice>(node).ok()?).ok()?;
             Some(asked.map_or_else(|| "off".to_owned(), |vlan| vlan.to_string()))
         }
+        Shape::Keys { name, .. } if name == "SecurityChoice" => match read::<SecurityChoice>(node).ok()? {
+            SecurityChoice::Off => Some("off".to_owned()),
+            SecurityChoice::On(keys) if keys.files.is_none() => Some(Governance::from(keys.governance).to_string()),
+            SecurityChoice::On(_) => None,
+        },
         Shape::Keys { name, .. } if name == "HostKeys" => {
             let nothing = matches!(&node.kind, Kind::Null) || matches!(&node.kind, Kind::Map(keys) if keys.is_empty());
             nothing.then(|| "as found".into())

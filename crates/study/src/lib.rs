@@ -30,6 +30,8 @@ mod options;
 mod order;
 mod pairs;
 mod path;
+mod published;
+mod published_table;
 mod read;
 mod recording_check;
 mod report;

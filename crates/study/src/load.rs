@@ -5,6 +5,7 @@ use crate::error::{Fault, StudyError};
 use crate::factors::{Study, split};
 use crate::format::StudyFile;
 use crate::options::{Limits, Options};
+use crate::published_table::Conditions;
 use crate::resolve::Context;
 use crate::source::{MAX_TEXT, Pos, Source, Sources};
 use crate::{embedded, order, recording_check, settings, tree};
@@ -88,6 +89,8 @@ fn plan(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Pla
     let seed = file.seed.unwrap_or(1);
     let possible = conditions.iter().filter(|c| c.not_possible.is_none()).count();
     let repeat = repeat(&file, possible)?;
+    let whole = options.settings.is_empty();
+    let report = report(&file, &study, &Conditions { of: &conditions, whole })?;
     Ok(Plan {
         study: study_name(&file, name)?,
         question: file.question.clone().unwrap_or_default(),
@@ -95,7 +98,7 @@ fn plan(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Pla
         factors: study.factors.iter().map(|f| f.path.clone()).collect(),
         trials: order::trials(&conditions, seed, repeat),
         conditions,
-        report: report(&file, &study)?,
+        report,
         clock: file.clock.as_ref().map(|keys| crate::resolve::clock(&keys.value)).transpose()?,
         source: text.into(),
         settings: options.settings.to_vec(),
@@ -130,10 +133,10 @@ fn repeat(file: &StudyFile, possible: usize) -> Result<usize, Fault> {
     Ok(repetitions)
 }
 
-fn report(file: &StudyFile, study: &Study) -> Result<ReportSpec, Fault> {
+fn report(file: &StudyFile, study: &Study, conditions: &Conditions<'_>) -> Result<ReportSpec, Fault> {
     let mut names: Vec<&str> = study.factors.iter().map(|f| f.path.as_str()).collect();
     names.extend(ALWAYS.iter().filter(|key| !study.factors.iter().any(|f| f.path == **key)));
-    crate::report::report(file.report.as_ref(), &names, &study.factors)
+    crate::report::report(file.report.as_ref(), &names, &study.factors, conditions)
 }
 
 /// Marks the conditions that `limits` refuses as impossible, removes their trials and orders the remaining trials

@@ -2,17 +2,13 @@
 
 use crate::error::{Fault, advice};
 use crate::factors::Factor;
-use crate::format::{
-    Duration, FiguresKeys, HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, RangeKeys, ReportKeys,
-    TailKeys,
-};
+use crate::format::{Duration, HistogramKeys, HistogramMetric, Named, RangeKeys, ReportKeys, TailKeys};
+use crate::published::published;
+use crate::published_table::Conditions;
 use crate::read::At;
 use crate::tree::{Kind, Node};
 use crate::{levels, miss_window, shape};
-use tailbound_model::{
-    AgainstSpec, HistogramSpec, Metric, Nanos, Pattern, Published, PublishedFigures, RangeSpec, ReportSpec,
-    SPREAD_METRICS, TailSpec,
-};
+use tailbound_model::{AgainstSpec, HistogramSpec, Nanos, RangeSpec, ReportSpec, TailSpec};
 
 /// Largest number of bins in a table that a report page can show.
 const MAX_BINS: u32 = 100;
@@ -21,7 +17,12 @@ const MAX_BINS: u32 = 100;
 const COMMON: u64 = 100;
 
 /// Checks and resolves the keys of `report`; `on_axis` are the names of factors that may be on an axis.
-pub(crate) fn report(keys: Option<&ReportKeys>, on_axis: &[&str], factors: &[Factor]) -> Result<ReportSpec, Fault> {
+pub(crate) fn report(
+    keys: Option<&ReportKeys>,
+    on_axis: &[&str],
+    factors: &[Factor],
+    conditions: &Conditions<'_>,
+) -> Result<ReportSpec, Fault> {
     let Some(keys) = keys else { return Ok(ReportSpec::default()) };
     if let Some(x) = keys.x.as_ref().filter(|x| !on_axis.contains(&x.value.as_str())) {
         return Err(no_factor(x, on_axis));
@@ -36,7 +37,8 @@ pub(crate) fn report(keys: Option<&ReportKeys>, on_axis: &[&str], factors: &[Fac
     }
     let histogram = keys.histogram.as_ref().map(histogram).transpose()?;
     let tail = keys.tail.as_ref().map(tail).transpose()?;
-    let published = keys.published.iter().flatten().map(|p| published(p, histogram)).collect::<Result<_, _>>()?;
+    let published = keys.published.iter().flatten().map(|p| published(p, histogram, conditions));
+    let published = published.collect::<Result<_, _>>()?;
     let x = keys.x.as_ref().map(|x| x.value.clone());
     let range = keys.range.as_ref().map(range).transpose()?;
     let above = limit(keys.above.as_ref())?;
@@ -108,21 +110,7 @@ fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
             Fault::new(bins.at, reason).help(format!("write 1 to {MAX_BINS} bins; an open bin above them is added"))
         );
     }
-    Ok(HistogramSpec { metric: self::metric(*metric), bin: bin.value.0, bins: bins.value })
-}
-
-/// Metric of the model that a study file names; the round trip if it names none.
-fn metric(keys: Option<HistogramMetric>) -> Metric {
-    match keys.unwrap_or(HistogramMetric::RoundTrip) {
-        HistogramMetric::RoundTrip => Metric::RoundTrip,
-        HistogramMetric::HalfRoundTrip => Metric::HalfRoundTrip,
-        HistogramMetric::Out => Metric::Out,
-        HistogramMetric::OutNetwork => Metric::OutNetwork,
-        HistogramMetric::Back => Metric::Back,
-        HistogramMetric::BackNetwork => Metric::BackNetwork,
-        HistogramMetric::FromIntended => Metric::FromIntended,
-        HistogramMetric::WakeToSent => Metric::WakeToSent,
-    }
+    Ok(HistogramSpec { metric: HistogramMetric::metric(*metric), bin: bin.value.0, bins: bins.value })
 }
 
 fn range(keys: &At<RangeKeys>) -> Result<RangeSpec, Fault> {
@@ -143,70 +131,4 @@ fn tail(keys: &TailKeys) -> Result<TailSpec, Fault> {
         return Err(Fault::new(one_in.at, reason).help(format!("{COMMON} or more, for example 10000000")));
     }
     Ok(TailSpec { one_in: one_in.value })
-}
-
-fn published(keys: &At<PublishedKeys>, table: Option<HistogramSpec>) -> Result<Published, Fault> {
-    let PublishedKeys { name, text, histogram, patterns, figures } = &keys.value;
-    if text.is_none() && histogram.is_none() && patterns.is_none() && figures.is_none() {
-        let reason = format!("the published result `{name}` has no content");
-        return Err(Fault::new(keys.at, reason).help("give `text`, `histogram`, `patterns` or `figures`"));
-    }
-    if let Some(counts) = histogram {
-        let Some(table) = table else {
-            let reason = "published counts of bins need the bins of `report.histogram`";
-            return Err(Fault::new(counts.at, reason).help("give `histogram: { bin: ..., bins: ... }` in `report` too"));
-        };
-        if counts.value.len() != table.bins as usize + 1 {
-            let reason = format!("{} counts are given for {} bins and the open bin", counts.value.len(), table.bins);
-            return Err(Fault::new(counts.at, reason).help(format!("{} numbers, the open bin last", table.bins + 1)));
-        }
-    }
-    let pattern = |keys: &PatternKeys, pattern| match pattern {
-        Pattern::DiscoveryStarved => keys.discovery_starved,
-        Pattern::PublishBlocked => keys.publish_blocked,
-        Pattern::SenderStarved => keys.sender_starved,
-        Pattern::MainThreadBlocked => keys.main_thread_blocked,
-        Pattern::MessagesLost => keys.messages_lost,
-        Pattern::AnswersLate => keys.answers_late,
-        Pattern::TotalTimeLonger => keys.total_time_longer,
-        Pattern::NoEffect => keys.no_effect,
-    };
-    let patterns = patterns.iter().flat_map(|k| Pattern::ALL.map(|p| (p, pattern(k, p))));
-    Ok(Published {
-        name: name.clone(),
-        text: text.clone(),
-        histogram: histogram.as_ref().map(|h| h.value.clone()).unwrap_or_default(),
-        patterns: patterns.filter_map(|(p, n)| Some((p, n?))).collect(),
-        figures: figures.as_ref().map(published_figures).transpose()?,
-    })
-}
-
-fn published_figures(keys: &At<FiguresKeys>) -> Result<PublishedFigures, Fault> {
-    let FiguresKeys { metric: of, mean, mean_above, stddev, max } = &keys.value;
-    let pair = |key: &Option<At<Vec<Duration>>>| {
-        let Some(times) = key else { return Ok(None) };
-        match times.value.as_slice() {
-            [one] => Ok(Some([one.0; 2])),
-            [low, high] if low.0 <= high.0 => Ok(Some([low.0, high.0])),
-            _ => Err(Fault::new(times.at, "a published figure is one time, or the smallest and the largest one")
-                .help("for example `[300 us]` or `[7 us, 27 us]`")),
-        }
-    };
-    let metric = metric(*of);
-    if !SPREAD_METRICS.contains(&metric) {
-        let reason = format!("the table of means, standard deviations and maxima has no {}", metric.key());
-        return Err(Fault::new(keys.at, reason).help("`round-trip`, `out`, `out-network`, `back` or `back-network`"));
-    }
-    let figures = PublishedFigures {
-        metric,
-        mean: pair(mean)?,
-        mean_above: pair(mean_above)?,
-        stddev: pair(stddev)?,
-        max: pair(max)?,
-    };
-    if [figures.mean, figures.mean_above, figures.stddev, figures.max].iter().all(Option::is_none) {
-        return Err(Fault::new(keys.at, "the published figures have no content")
-            .help("give `mean`, `mean_above`, `stddev` or `max`"));
-    }
-    Ok(figures)
 }

@@ -43,13 +43,13 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
         let list = if levels { value } else { Node { at: place, kind: Kind::List(vec![value]) } };
         let factor = factor(path, at, list)?;
         if existing.is_none() {
-            drop_rival(&mut study.base, path);
+            drop_rivals(&mut study.base, path);
             release(&mut study.base, &path.split('.').collect::<Vec<_>>());
         }
         replace(&mut study.factors, existing, factor);
         return Ok(());
     }
-    drop_rival(&mut study.base, path);
+    drop_rivals(&mut study.base, path);
     match setting.apply(&mut study.base, shape::study(), value) {
         Ok(()) => Ok(()),
         Err(Miss::Fault(fault) | Miss::OtherChoice(fault)) => Err(fault),
@@ -160,15 +160,14 @@ fn release(node: &mut Node, path: &[&str]) {
     }
 }
 
-/// `slots` and `duration` exclude each other: setting one of them removes the other from the study.
-fn drop_rival(base: &mut Node, path: &str) {
-    let rival = match path.rsplit('.').next() {
-        Some("slots") => "duration",
-        Some("duration") => "slots",
-        _ => return,
-    };
+/// The keys of the length of a trial exclude each other: setting one of them removes the others from the study.
+fn drop_rivals(base: &mut Node, path: &str) {
+    const LENGTHS: [&str; 3] = ["slots", "duration", "loops"];
+    let Some(key) = LENGTHS.iter().find(|key| path.rsplit('.').next() == Some(key)) else { return };
     let Some(measure) = base.get_mut("measure").filter(|_| path.starts_with("measure.")) else { return };
     if let Kind::Map(entries) = &mut measure.kind {
-        entries.iter_mut().for_each(|(_, options)| drop(options.remove(rival)));
+        for (_, options) in entries {
+            LENGTHS.iter().filter(|other| *other != key).for_each(|other| drop(options.remove(other)));
+        }
     }
 }

@@ -3,13 +3,15 @@
 use tailbound_driver::{Driver, LoadError, load};
 
 /// Names of the drivers that are built into Tailbound.
-pub const LINKED: [&str; 3] = ["cyclonedds", "null", "udp"];
+pub const LINKED: [&str; 5] = ["cyclonedds", "null", "rcl", "rclcpp", "udp"];
 
 /// Finds a driver by its name, or by the path of a shared object.
 pub fn find(name: &str) -> Result<Driver, LoadError> {
     match name {
         "cyclonedds" => Driver::linked(name, tailbound_driver_cyclonedds::table()),
         "null" => Driver::linked(name, tailbound_driver_null::table()),
+        "rcl" => Driver::linked(name, tailbound_driver_rcl::table()),
+        "rclcpp" => Driver::linked(name, tailbound_driver_rcl::rclcpp_table()),
         "udp" => Driver::linked(name, tailbound_driver_udp::table()),
         path if path.contains('/') => load(std::path::Path::new(path)),
         _ => Driver::find(name),

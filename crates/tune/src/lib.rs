@@ -29,7 +29,8 @@ pub use log::{LogError, Logged};
 pub use pair::{Figures, Guard, Pair, guard};
 pub use reboot::{AfterReboot, Reboot};
 pub use receipt::{
-    Baseline, CauseLine, DeclaredLimit, Gain, LeftOut, Met, OfLimit, Outcome, Receipt, RuleName, Side, Tried, Verdict,
+    Baseline, CauseLine, DeclaredLimit, Gain, LeftOut, Met, OfLimit, Outcome, Receipt, Replayed, RuleName, Side, Tried,
+    Verdict,
 };
 pub use search::{Options, TuneError, confirm, tune};
 pub use text::{render, render_replay, result_line};

@@ -201,6 +201,17 @@ pub struct OfLimit {
     pub after: Option<Side>,
 }
 
+/// What fresh trials of a receipt's changes showed (`gain.json` of `tailbound tune replay`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// The gain of all kept changes.
+    #[serde(flatten)]
+    pub gain: Gain,
+    /// Whether the trials keep the limit that declared the figure; absent if the figure was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<OfLimit>,
+}
+
 /// The receipt of a run of `tune`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {

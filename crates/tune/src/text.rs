@@ -2,7 +2,7 @@
 
 use crate::pair::Guard;
 use crate::reboot::Reboot;
-use crate::receipt::{CauseLine, Gain, Met, OfLimit, Outcome, Receipt, RuleName, Tried, Verdict};
+use crate::receipt::{CauseLine, Gain, Met, OfLimit, Outcome, Receipt, Replayed, RuleName, Tried, Verdict};
 use std::fmt::Write;
 use tailbound_model::Nanos;
 
@@ -68,13 +68,15 @@ pub fn result_line(tried: &Tried) -> String {
 }
 
 /// The gain of a receipt that was measured again, beside its first gain.
-pub fn render_replay(receipt: &Receipt, gain: &Gain) -> String {
+pub fn render_replay(receipt: &Receipt, replayed: &Replayed) -> String {
+    let gain = &replayed.gain;
     let first =
         receipt.gain.as_ref().map(|first| format!("\nFirst measured: {}.", interval(first))).unwrap_or_default();
     let confirmed = if gain.confirmed { "The gain is confirmed" } else { "The gain is not confirmed" };
     let guard = gain.broke_guard.map(|guard| format!(", and {}", guard_words(guard))).unwrap_or_default();
+    let limit = replayed.limit.as_ref().map(|limit| format!("\n{}", limit_words(limit))).unwrap_or_default();
     format!(
-        "{confirmed}: {} is {} instead of {} ({}){guard}.{first}",
+        "{confirmed}: {} is {} instead of {} ({}){guard}.{limit}{first}",
         receipt.figure,
         time(gain.with_ns),
         time(gain.without_ns),

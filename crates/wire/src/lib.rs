@@ -8,9 +8,11 @@
 mod causes;
 mod frame;
 mod message;
+mod security;
 mod shortened;
 
 pub use causes::{Absence, CAUSES, Cause, Causes};
 pub use frame::{Frame, FrameReader, MAX_FRAME, WireError, encode};
 pub use message::*;
+pub use security::EndSecurity;
 pub use shortened::shortened;

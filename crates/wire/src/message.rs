@@ -1,6 +1,6 @@
 //! The messages of the protocol between controller and agent.
 
-use crate::{Absence, Causes};
+use crate::{Absence, Causes, EndSecurity};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::*;
@@ -378,6 +378,9 @@ pub struct EndOrder {
     pub role: Role,
     /// Driver options for the path, for example interface and address.
     pub options: Vec<(String, String)>,
+    /// Files of DDS Security, which an agent of an earlier release ignores; `None` = the study asks for no security.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<Box<EndSecurity>>,
 }
 
 /// Role of an end in a trial.

@@ -10,6 +10,7 @@ use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
 use crate::naming::Naming;
+use crate::security::Security;
 use crate::threads::{self, Threads};
 use crate::watermarks::{self, Limit};
 
@@ -56,6 +57,8 @@ pub struct Options {
     mark: Option<u64>,
     /// Whether samples are sent by multicast; `None` means that Cyclone chooses.
     data_by_multicast: Option<bool>,
+    /// Files of DDS Security.
+    pub security: Security,
 }
 
 impl Options {
@@ -67,6 +70,9 @@ impl Options {
         }
         o.mark = o.limit.mark_bytes(o.fragment_size)?;
         o.choose_data()?;
+        o.security.check()?;
+        // The access control of Cyclone takes the internal number of the instance for the number of the domain.
+        o.shared |= o.security.is_on();
         if let Some(user) = &o.user {
             if user.trim().is_empty() {
                 return Err(Fail::invalid("config: empty; give XML or a file:// address"));
@@ -149,6 +155,7 @@ impl Options {
             "transport" | "discovery_server" => {
                 return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not support this setting"));
             }
+            _ if self.security.set(pair)? => {}
             _ => return Err(pair.bad(TB_EINVAL, "the cyclonedds driver has no such option")),
         }
         Ok(())
@@ -178,6 +185,7 @@ impl Options {
         }
         let mut x = String::from("<CycloneDDS><Domain Id=\"any\">");
         threads::write(&mut x, &self.threads);
+        self.security.write(&mut x, escape);
         x.push_str("<General>");
         let prefer = self.data_by_multicast == Some(true);
         let named = self.interface.is_some() || self.address.is_some();

@@ -8,10 +8,13 @@ use tailbound_abi::{TB_ABI_MAJOR, TB_ABI_MINOR};
 
 use crate::config::{DEFAULT_DOMAIN, MAX_DOMAIN};
 use crate::sample::MAX_PAYLOAD_BYTES;
-use crate::{qos, threads};
+use crate::{qos, security, threads};
 
 /// Version of the linked Cyclone DDS. A test compares it with the version that the library reports.
 pub const NATIVE_VERSION: &str = "11.0.1";
+
+/// Name of the driver. The build with DDS Security has a name of its own, because a study may compare both.
+const NAME: &str = if security::LINKED { "cyclonedds-security" } else { "cyclonedds" };
 
 /// Returns the JSON with which the driver's function `describe` answers.
 pub fn describe() -> &'static CStr {
@@ -21,7 +24,7 @@ pub fn describe() -> &'static CStr {
 
 fn description() -> Value {
     json!({
-        "name": "cyclonedds",
+        "name": NAME,
         "version": NATIVE_VERSION,
         "versions": {"driver": env!("CARGO_PKG_VERSION"), "cyclonedds": NATIVE_VERSION},
         "abi": format!("{TB_ABI_MAJOR}.{TB_ABI_MINOR}"),
@@ -30,7 +33,7 @@ fn description() -> Value {
         "options": options(),
         "qos": qos::described(),
         "receive_modes": ["listener", "block", "spin"],
-        "packages": [],
+        "packages": if security::LINKED { json!(["libssl3"]) } else { json!([]) },
         "roles": threads::ROLES.map(|(role, glob)| json!({"role": role, "name_glob": glob})),
     })
 }
@@ -43,7 +46,7 @@ fn options() -> Value {
     };
     let word = |key: &str, values: &[&str], help: &str| with(option(key, "enum", help), "values", json!(values));
     let bytes = |key: &str, help: &str| with(option(key, "integer", help), "unit", json!("B"));
-    json!([
+    let mut all = json!([
         with(
             option("domain", "integer", &format!("DDS domain on the network, 0 to {MAX_DOMAIN}.")),
             "default",
@@ -138,5 +141,9 @@ fn options() -> Value {
             "Your own configuration in the form of CYCLONEDDS_URI (XML, or a file:// address), used unchanged, in \
                 place of the configuration that the driver generates. The environment variable is never read."
         ),
-    ])
+    ]);
+    if let (true, Some(all)) = (security::LINKED, all.as_array_mut()) {
+        all.extend(security::FILES.iter().map(|file| option(file.key, "string", file.help)));
+    }
+    all
 }

@@ -19,6 +19,8 @@ pub struct Domain {
     pub id: u32,
     /// Whether other sessions may use the same Cyclone domain instance.
     pub shared: bool,
+    /// Whether the participants of the Cyclone domain instance have DDS Security.
+    pub secured: bool,
     /// The configuration that Cyclone got for its domain instance.
     pub xml: String,
     /// A line `path: value` for each effective setting of Cyclone, and the messages that Cyclone wrote while it created
@@ -67,18 +69,25 @@ static NEXT_OWN: AtomicU32 = AtomicU32::new(10_000);
 
 /// Creates a Cyclone domain instance for the options of a session, or joins a shared domain instance.
 pub fn acquire(options: &Options) -> Outcome<Domain> {
+    let secured = options.security.is_on();
     let mut shared = SHARED.lock().unwrap_or_else(|e| e.into_inner());
     if !options.shared {
         let id = NEXT_OWN.fetch_add(1, Relaxed);
         let xml = options.xml(Some(options.domain));
         let (entity, effective) = create(id, &xml, true)?;
-        return Ok(Domain { id, shared: false, xml, effective, entity });
+        return Ok(Domain { id, shared: false, secured, xml, effective, entity });
     }
     let id = options.domain;
     let xml = options.xml(None);
     let entry = match shared.entry(id) {
         std::collections::btree_map::Entry::Occupied(found) => {
             let found = found.into_mut();
+            if found.xml != xml && secured {
+                return Err(Fail::invalid(format!(
+                    "domain {id} is in use by another session of this process, and Cyclone DDS can give a process only one \
+                     identity of DDS Security for each domain: let the ends be two processes"
+                )));
+            }
             if found.xml != xml {
                 return Err(Fail::invalid(format!(
                     "domain {id} is in use by another session of this process with a different configuration: {}; this session needs: {xml}",
@@ -93,7 +102,7 @@ pub fn acquire(options: &Options) -> Outcome<Domain> {
         }
     };
     entry.users += 1;
-    Ok(Domain { id, shared: true, xml, effective: entry.effective.clone(), entity: entry.entity })
+    Ok(Domain { id, shared: true, secured, xml, effective: entry.effective.clone(), entity: entry.entity })
 }
 
 /// Releases a domain instance. When the last session has released the instance, the instance is deleted.

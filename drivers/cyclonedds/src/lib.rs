@@ -43,6 +43,7 @@ mod qos;
 mod query;
 mod receive;
 mod sample;
+mod security;
 mod send;
 mod session;
 mod statistics;

@@ -1,7 +1,7 @@
 //! Answers to the queries that the loading program may make outside the hot path; every answer is JSON.
 
 use serde_json::{Value, json};
-use tailbound_abi::side::{Fail, Outcome, fail};
+use tailbound_abi::side::{Fail, Outcome, fail, threads_by_role};
 use tailbound_abi::{TB_EUNSUPPORTED, TB_WRITER};
 
 use crate::session::Session;
@@ -48,6 +48,7 @@ fn transport(session: &Session) -> Value {
         unsafe { ffi::dds_get_guid(*participant, &mut guid) };
         peers::guid(&guid)
     };
+    let secured = session.domain.secured;
     let guids: Vec<String> = session.participants.iter().map(guid).collect();
     json!({
         "transport": config.get("General/Transport").cloned().unwrap_or(Value::Null),
@@ -63,6 +64,7 @@ fn transport(session: &Session) -> Value {
         "ports": note("rtps_init: uc ports: "),
         "socket_receive_buffer_bytes": buffer.and_then(|n| n.split_whitespace().find_map(|w| w.parse::<u64>().ok())),
         "max_message_size": config.get("General/MaxMessageSize").cloned().unwrap_or(Value::Null),
+        "security": secured.then(|| json!({"plugins": plug_ins(&config)})),
         "fragment_size": config.get("General/FragmentSize").cloned().unwrap_or(Value::Null),
         "xml": session.domain.xml,
         "config": config,
@@ -70,17 +72,19 @@ fn transport(session: &Session) -> Value {
     })
 }
 
+/// Names of the security plug-ins in the configuration that Cyclone reports as effective.
+fn plug_ins(config: &serde_json::Map<String, Value>) -> String {
+    let of_plug_in = |(path, value): (&String, &Value)| {
+        (path.starts_with("Security/") && path.ends_with("Library[@path]"))
+            .then(|| value.as_str().map(str::to_owned))?
+    };
+    config.iter().filter_map(of_plug_in).collect::<Vec<_>>().join(", ")
+}
+
 /// Lists the threads of this process that have names of Cyclone's threads. A thread sets its name when it first runs.
 fn list_threads() -> Value {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return json!([]) };
-    let mut all: Vec<(u32, String, &str)> = tasks
-        .filter_map(|task| {
-            let tid: u32 = task.ok()?.file_name().to_str()?.parse().ok()?;
-            let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).ok()?.trim_end().to_owned();
-            let role = threads::role(&name)?;
-            Some((tid, name, role))
-        })
-        .collect();
-    all.sort_unstable();
-    all.into_iter().map(|(tid, name, role)| json!({"tid": tid, "name": name, "role": role})).collect()
+    threads_by_role(&threads::ROLES)
+        .into_iter()
+        .map(|(tid, name, role)| json!({"tid": tid, "name": name, "role": role}))
+        .collect()
 }

@@ -2,14 +2,20 @@
  *
  * The driver's description of itself, as data.
  */
-#include <fastrtps/config.h>
-
 #include "json.hpp"
 #include "qos.hpp"
 #include "session.hpp"
 #include "threads.hpp"
 
 namespace tb {
+
+/* The package of the library, where a distribution has one. */
+static const std::vector<std::string> PACKAGES =
+#if TB_FASTDDS_3
+    {};
+#else
+    {"libfastrtps" + std::to_string(FASTRTPS_VERSION_MAJOR) + "." + std::to_string(FASTRTPS_VERSION_MINOR)};
+#endif
 
 static std::string option(const char *key, const char *type, const std::string &fallback, const char *unit,
                           const std::vector<std::string> &values, const char *help)
@@ -32,7 +38,7 @@ static std::string options()
     auto number = [](const char *key, uint32_t fallback, const char *unit, const char *help) {
         return option(key, "integer", std::to_string(fallback), unit, {}, help);
     };
-    return array({
+    std::vector<std::string> all{
         number("domain", o.domain, "", "DDS domain on the network, 0 to 230."),
         option("transport", "enum", "udp", "", {"udp", "shm", "data-sharing", "intra-process"},
                "The only transport of samples: UDPv4; shared memory; data sharing (the reader reads the writer's "
@@ -83,7 +89,10 @@ static std::string options()
         text("config", "config",
              "Your own profiles (XML of Fast DDS), used exactly as they are: the default profiles of participant, "
              "data_writer and data_reader. Environment variables of Fast DDS are never used."),
-    });
+    };
+    for (const SecurityOption &file : SECURITY_OPTIONS)
+        all.push_back(text(file.key, "string", file.help));
+    return array(all);
 }
 
 static std::string description()
@@ -93,15 +102,15 @@ static std::string description()
         roles.push_back(Object().put("role", role.role).put("name_glob", role.name).str());
     return Object()
         .put("name", "fastdds")
-        .put("version", FASTRTPS_VERSION_STR)
-        .raw("versions", Object().put("driver", TAILBOUND_VERSION).put("fastdds", FASTRTPS_VERSION_STR).str())
+        .put("version", TB_FASTDDS_VERSION)
+        .raw("versions", Object().put("driver", TAILBOUND_VERSION).put("fastdds", TB_FASTDDS_VERSION).str())
         .put("abi", std::to_string(TB_ABI_MAJOR) + "." + std::to_string(TB_ABI_MINOR))
         .raw("capabilities", strings({"source_timestamps"}))
         .raw("limits", Object().put("max_payload_bytes", static_cast<int64_t>(MAX_PAYLOAD)).str())
         .raw("options", options())
         .raw("qos", qos::described())
         .raw("receive_modes", strings({"listener", "block", "spin"}))
-        .raw("packages", strings({"libfastrtps2.9"}))
+        .raw("packages", strings(PACKAGES))
         .raw("roles", array(roles))
         .str();
 }

@@ -3,15 +3,12 @@
 
 #include <cstdio>
 
-#include <fastrtps/utils/IPLocator.h>
-
 #include "json.hpp"
 #include "qos.hpp"
 
-using namespace eprosima::fastrtps::rtps;
-namespace fdds = eprosima::fastdds::dds;
-
 namespace tb {
+
+using rtps::IPLocator;
 
 std::string text(const Guid &guid)
 {
@@ -25,7 +22,7 @@ std::string text(const Guid &guid)
     return out;
 }
 
-std::string text(const Locator_t &locator)
+std::string text(const Locator &locator)
 {
     std::string port = std::to_string(IPLocator::getPhysicalPort(locator));
     switch (locator.kind) {
@@ -40,16 +37,18 @@ std::string text(const Locator_t &locator)
 
 template <class Data> static Remote remote(const Data &data)
 {
+    EndpointData found = end_point(data);
     Remote r;
-    r.guid = data.guid();
-    r.topic = data.topicName().to_string();
-    r.type = data.typeName().to_string();
-    r.qos = qos::discovered(data.m_qos);
-    for (const Locator_t &locator : data.remote_locators().unicast)
+    r.guid = found.guid;
+    r.topic = found.topic;
+    r.type = found.type;
+    r.qos = qos::discovered(found);
+    for (const Locator &locator : found.locators.unicast)
         r.locators.push_back(text(locator));
-    for (const Locator_t &locator : data.remote_locators().multicast)
+    for (const Locator &locator : found.locators.multicast)
         r.locators.push_back(text(locator));
-    r.data_sharing = data.m_qos.data_sharing.domain_ids();
+    r.data_sharing = found.data_sharing.domain_ids();
+    r.protection = announced(data);
     return r;
 }
 
@@ -63,28 +62,63 @@ void Discovery::keep(bool gone, Remote remote, bool reader)
         all[remote.guid] = std::move(remote);
 }
 
-void Discovery::on_subscriber_discovery(Participant *, ReaderDiscoveryInfo &&info)
+void Discovery::reader(const ReaderData &data, bool gone)
 {
-    keep(info.status == ReaderDiscoveryInfo::REMOVED_READER, remote(info.info), true);
+    keep(gone, remote(data), true);
 }
 
-void Discovery::on_publisher_discovery(Participant *, WriterDiscoveryInfo &&info)
+void Discovery::writer(const WriterData &data, bool gone)
 {
-    keep(info.status == WriterDiscoveryInfo::REMOVED_WRITER, remote(info.info), false);
+    keep(gone, remote(data), false);
 }
 
-void Discovery::on_participant_discovery(Participant *, ParticipantDiscoveryInfo &&info)
+void Discovery::participant(const ParticipantData &data, bool gone)
 {
-    using Info = ParticipantDiscoveryInfo;
     std::lock_guard<std::mutex> lock(mutex_);
-    if (info.status == Info::REMOVED_PARTICIPANT || info.status == Info::DROPPED_PARTICIPANT) {
-        participants_.erase(info.info.m_guid);
+    const Guid &guid = guid_of(data);
+    if (gone) {
+        participants_.erase(guid);
         return;
     }
-    Known known{info.info.m_participantName.to_string(), {}};
-    for (const Locator_t &locator : info.info.default_locators.unicast)
+    Known known{name_of(data), {}, announced(data)};
+    for (const Locator &locator : data.default_locators.unicast)
         known.locators.push_back(text(locator));
-    participants_[info.info.m_guid] = known;
+    participants_[guid] = known;
+}
+
+#if HAVE_SECURITY
+void Discovery::onParticipantAuthentication(fdds::DomainParticipant *, rtps::ParticipantAuthenticationInfo &&info)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (info.status == rtps::ParticipantAuthenticationInfo::UNAUTHORIZED_PARTICIPANT)
+        refused_.insert(info.guid);
+    else
+        refused_.erase(info.guid);
+}
+#endif
+
+ParticipantProtection Discovery::protection(const Prefix &prefix) const
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto &[guid, known] : participants_)
+        if (guid.guidPrefix == prefix)
+            return known.protection;
+    return {};
+}
+
+size_t Discovery::secured() const
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    size_t count = 0;
+    for (const auto &[guid, known] : participants_)
+        count += !known.protection.rtps.empty();
+    return count;
+}
+
+size_t Discovery::refused() const
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    return refused_.size();
 }
 
 std::vector<Remote> Discovery::on_topic(const std::string &topic, bool readers) const

@@ -9,9 +9,6 @@
 #include "fail.hpp"
 #include "log.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-using eprosima::fastrtps::types::ReturnCode_t;
-
 namespace tb {
 
 int closed(uint32_t id)
@@ -117,13 +114,13 @@ void Endpoint::set_matched(const Guid &peer, bool there)
 
 void Endpoint::on_publication_matched(Writer *, const fdds::PublicationMatchedStatus &status)
 {
-    set_matched(Guid(eprosima::fastrtps::rtps::iHandle2GUID(status.last_subscription_handle)),
+    set_matched(Guid(rtps::iHandle2GUID(status.last_subscription_handle)),
                 status.current_count_change > 0);
 }
 
 void Endpoint::on_subscription_matched(Reader *, const fdds::SubscriptionMatchedStatus &status)
 {
-    set_matched(Guid(eprosima::fastrtps::rtps::iHandle2GUID(status.last_publication_handle)),
+    set_matched(Guid(rtps::iHandle2GUID(status.last_publication_handle)),
                 status.current_count_change > 0);
 }
 
@@ -169,12 +166,11 @@ int Endpoint::wait_acked(int64_t deadline_ns)
         if (!inside.open())
             return tb::closed(id);
         int64_t step = std::min(STEP, std::max(int64_t{0}, deadline_ns - now_ns()));
-        ReturnCode_t code =
-            writer->wait_for_acknowledgments(eprosima::fastrtps::Duration_t(0, static_cast<uint32_t>(step)));
-        if (code == ReturnCode_t::RETCODE_OK)
+        uint32_t code = number(writer->wait_for_acknowledgments(Duration(0, static_cast<uint32_t>(step))));
+        if (code == RET_OK)
             return TB_OK;
-        if (code != ReturnCode_t::RETCODE_TIMEOUT)
-            return fail(TB_EIO, "wait_for_acknowledgments: Fast DDS returned code %u", code());
+        if (code != RET_TIMEOUT)
+            return fail(TB_EIO, "wait_for_acknowledgments: Fast DDS returned code %u", code);
         if (step < STEP)
             return fail(TB_ETIMEDOUT, "not all samples were acknowledged before the deadline");
     }

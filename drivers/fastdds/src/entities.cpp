@@ -9,10 +9,6 @@
 #include "flow.hpp"
 #include "log.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-using eprosima::fastrtps::rtps::PREALLOCATED_MEMORY_MODE;
-using eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
-
 namespace tb {
 
 /* Number of samples that the loading program may hold before lending a sample allocates memory. */
@@ -42,7 +38,7 @@ template <class Qos> static void memory(const Endpoint &e, Qos &qos)
     limits.extra_samples = ahead(e.max_len + HEAD, 16);
     limits.max_instances = 1;
     limits.max_samples_per_instance = limits.max_samples;
-    qos.endpoint().history_memory_policy = shared ? PREALLOCATED_MEMORY_MODE : PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
+    qos.endpoint().history_memory_policy = shared ? rtps::PREALLOCATED_MEMORY_MODE : rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 }
 
 template <class Qos> static void share(const Endpoint &e, const Policies &policies, Qos &qos)
@@ -71,9 +67,8 @@ void Endpoint::make_writer(const Policies &policies)
     if (!own) {
         qos.publish_mode().kind =
             options.async ? fdds::ASYNCHRONOUS_PUBLISH_MODE : fdds::SYNCHRONOUS_PUBLISH_MODE;
-        auto &period = qos.reliable_writer_qos().times.heartbeatPeriod;
-        period = eprosima::fastrtps::Duration_t(static_cast<int32_t>(options.heartbeat_ms / 1000),
-                                                options.heartbeat_ms % 1000 * 1000000);
+        heartbeat_period(qos.reliable_writer_qos().times) =
+            Duration(static_cast<int32_t>(options.heartbeat_ms / 1000), options.heartbeat_ms % 1000 * 1000000);
         limit_unacked(options, policies, qos);
         share(*this, policies, qos);
         memory(*this, qos);

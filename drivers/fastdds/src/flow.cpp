@@ -8,8 +8,6 @@
 #include "fail.hpp"
 #include "json.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-
 namespace tb {
 
 static bool waits_for_acknowledgements(const fdds::DataWriterQos &qos)
@@ -47,9 +45,9 @@ std::string flow(Endpoint &e)
     Object all, by;
     all.put("matched", static_cast<int64_t>(e.matched().size())).put("batching", "none");
     by.put("batching", qos.publish_mode().kind == fdds::ASYNCHRONOUS_PUBLISH_MODE
-                           ? "Fast DDS 2.9 has no batches; with publish_mode async, messages that wait may "
+                           ? "Fast DDS has no batches; with publish_mode async, messages that wait may "
                              "share a datagram"
-                           : "Fast DDS 2.9 has no batches: every write sends its message");
+                           : "Fast DDS has no batches: every write sends its message");
     int32_t max_samples = qos.resource_limits().max_samples;
     if (!waits_for_acknowledgements(qos)) {
         by.put("unacked_limit", "none: only a reliable writer with history keep-all waits for acknowledgements");
@@ -63,9 +61,9 @@ std::string flow(Endpoint &e)
     all.put("data", multicast ? "either" : "unicast");
     by.put("data", multicast ? "a matched reader announces a multicast locator"
                              : "no matched reader announces a multicast locator");
-    by.put("retransmitted", "Fast DDS 2.9 reports this only in statistics topics, which would send further messages "
+    by.put("retransmitted", "Fast DDS reports this only in statistics topics, which would send further messages "
                             "over the path");
-    by.put("throttled", "Fast DDS 2.9 does not count how often write waits");
+    by.put("throttled", "Fast DDS does not count how often write waits");
     return all.raw("by", by.str()).str();
 }
 

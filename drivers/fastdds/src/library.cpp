@@ -4,25 +4,20 @@
 #include <cstdlib>
 #include <mutex>
 
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastrtps/attributes/LibrarySettingsAttributes.h>
-#include <fastrtps/xmlparser/XMLProfileManager.h>
-
 #include "fail.hpp"
 #include "log.hpp"
-
-using namespace eprosima::fastrtps;
-using eprosima::fastdds::dds::DomainParticipantFactory;
-using eprosima::fastrtps::xmlparser::XMLProfileManager;
+#include "versions.hpp"
 
 namespace tb::library {
 
+using fdds::DomainParticipantFactory;
+
 static std::mutex mutex;
 static uint32_t sessions = 0;
-static LibrarySettingsAttributes current;
+static LibrarySettings current;
 /* Fast DDS keeps profiles until the process ends: a text is loaded once, and no other text can be loaded. */
 static std::string loaded;
-static LibrarySettingsAttributes of_loaded;
+static LibrarySettings of_loaded;
 
 /* Refuses environment variables that Fast DDS would use, because such settings could contradict the options. */
 static void refuse_environment()
@@ -47,17 +42,17 @@ static void load(const std::string &config)
         throw Fail{TB_EINVAL, "config: no profile says is_default_profile=\"true\", so none would be used: mark those of "
                               "participant, data_writer and data_reader"};
     log::Capture capture;
-    XMLProfileManager::library_settings(LibrarySettingsAttributes());
+    library_settings(LibrarySettings());
     auto *factory = DomainParticipantFactory::get_instance();
-    ReturnCode_t code = factory->load_XML_profiles_string(config.data(), config.size());
-    of_loaded = XMLProfileManager::library_settings();
+    uint32_t code = number(factory->load_XML_profiles_string(config.data(), config.size()));
+    of_loaded = library_settings();
     /* Open sessions keep their settings. */
-    XMLProfileManager::library_settings(current);
-    if (code != ReturnCode_t::RETCODE_OK)
+    library_settings(current);
+    if (code != RET_OK)
         throw Fail{TB_EINVAL, "config: " + capture.complaints("Fast DDS refuses the XML")};
     loaded = config;
     /* For this object, Fast DDS reads the default profile again. */
-    factory->set_default_participant_qos(eprosima::fastdds::dds::PARTICIPANT_QOS_DEFAULT);
+    factory->set_default_participant_qos(fdds::PARTICIPANT_QOS_DEFAULT);
 }
 
 void enter(const Options &options)
@@ -70,7 +65,7 @@ void enter(const Options &options)
      * made here. */
     factory->load_profiles();
     log::install();
-    LibrarySettingsAttributes wanted;
+    LibrarySettings wanted;
     if (options.config.empty()) {
         bool full = options.transport == Transport::intra_process;
         wanted.intraprocess_delivery = full ? INTRAPROCESS_FULL : INTRAPROCESS_OFF;
@@ -83,7 +78,7 @@ void enter(const Options &options)
         throw Fail{TB_EINVAL, std::string("transport=") + options.transport_name() +
                                   ": other sessions of this process have another setting of delivery inside the process, "
                                   "which Fast DDS sets for all sessions; use the same transport, or separate processes"};
-    XMLProfileManager::library_settings(wanted);
+    library_settings(wanted);
     current = wanted;
     sessions++;
 }
@@ -97,7 +92,7 @@ void leave()
 const char *intra_process()
 {
     std::lock_guard<std::mutex> lock(mutex);
-    switch (XMLProfileManager::library_settings().intraprocess_delivery) {
+    switch (library_settings().intraprocess_delivery) {
     case INTRAPROCESS_OFF:
         return "off";
     case INTRAPROCESS_USER_DATA_ONLY:

@@ -6,9 +6,6 @@
 #include "endpoint.hpp"
 #include "fail.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-using eprosima::fastrtps::types::ReturnCode_t;
-
 namespace tb {
 
 void Loans::prepare(size_t count)
@@ -99,12 +96,12 @@ int take(Endpoint &e, tb_view *out, uint32_t cap, uint32_t *n)
         return fail(TB_EINVAL, "end point %u is a writer", e.id);
     while (*n < cap) {
         Loan *loan = e.loans.get();
-        ReturnCode_t code = e.reader->take(loan->data, loan->info, 1);
-        if (code != ReturnCode_t::RETCODE_OK) {
+        uint32_t code = number(e.reader->take(loan->data, loan->info, 1));
+        if (code != RET_OK) {
             e.loans.put(loan);
-            if (code == ReturnCode_t::RETCODE_NO_DATA)
+            if (code == RET_NO_DATA)
                 break;
-            return fail(TB_EIO, "take: Fast DDS returned code %u", code());
+            return fail(TB_EIO, "take: Fast DDS returned code %u", code);
         }
         if (!fill(e, *e.reader, loan->data[0], loan->info[0], out[*n])) {
             e.reader->return_loan(loan->data, loan->info);
@@ -137,7 +134,7 @@ void deliver(Endpoint &e, fdds::DataReader &reader)
     fdds::LoanableSequence<Sample> data;
     fdds::SampleInfoSeq info;
     int32_t got = AT_ONCE;
-    while (got == AT_ONCE && reader.take(data, info, AT_ONCE) == ReturnCode_t::RETCODE_OK) {
+    while (got == AT_ONCE && number(reader.take(data, info, AT_ONCE)) == RET_OK) {
         got = data.length();
         for (int32_t i = 0; i < got; i++) {
             tb_view view;

@@ -59,12 +59,45 @@ void Options::set(const tb_kv &kv)
                                            "samples to several readers by multicast");
     } else if (key == "config")
         config = kv.value;
-    else
+    else if (!set_security(kv))
         throw bad(TB_EINVAL, kv, "the fastdds driver has no such option");
+}
+
+/* Sets the address of a file of DDS Security; returns false if the option is another one. */
+bool Options::set_security(const tb_kv &kv)
+{
+    for (size_t i = 0; i < SECURITY_FILES; i++)
+        if (std::strcmp(SECURITY_OPTIONS[i].key, kv.key) == 0) {
+            security[i] = trimmed(kv.value);
+            if (security[i].compare(0, 7, "file://") != 0)
+                throw bad(TB_EINVAL, kv, "Fast DDS reads addresses that begin with file://");
+            return true;
+        }
+    return false;
+}
+
+/* DDS Security needs all of its files, and a transport on which Fast DDS protects messages. */
+static void check_security(const Options &o)
+{
+    size_t given = 0;
+    std::string missing;
+    for (size_t i = 0; i < SECURITY_FILES; i++) {
+        given += !o.security[i].empty();
+        if (o.security[i].empty())
+            missing += (missing.empty() ? "" : ", ") + std::string(SECURITY_OPTIONS[i].key);
+    }
+    if (given && !missing.empty())
+        throw Fail{TB_EINVAL, "DDS Security needs six files, and these are missing: " + missing};
+    if (given && o.transport != Transport::udp && o.transport != Transport::shared_memory)
+        throw Fail{TB_EUNSUPPORTED, "DDS Security protects nothing with transport=" + std::string(o.transport_name()) +
+                                        ": use udp or shm"};
+    if (given && !(o.discovery_server.empty() && o.discovery_listen.empty()))
+        throw Fail{TB_EUNSUPPORTED, "the driver uses no discovery server together with DDS Security"};
 }
 
 void Options::check() const
 {
+    check_security(*this);
     if (!discovery_server.empty() && transport != Transport::udp)
         throw Fail{TB_EINVAL, "discovery_server=" + discovery_server + ": needs transport=udp; with shared memory, "
                               "Fast DDS finds peers by shared memory"};

@@ -3,15 +3,10 @@
 
 #include <set>
 
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-
 #include "fail.hpp"
 #include "json.hpp"
 #include "library.hpp"
 #include "log.hpp"
-
-namespace fdds = eprosima::fastdds::dds;
-using eprosima::fastrtps::types::ReturnCode_t;
 
 namespace tb {
 
@@ -53,7 +48,7 @@ void Participant::make(const Options &options)
     auto type = std::make_unique<SampleType>(type_name_.c_str());
     SampleType *observed = type.get();
     fdds::TypeSupport support(type.release());
-    if (support.register_type(participant) != ReturnCode_t::RETCODE_OK)
+    if (number(support.register_type(participant)) != RET_OK)
         throw Fail{TB_EIO, "register_type: " + capture.complaints("Fast DDS refuses the type")};
     type_ = observed;
     publisher = participant->create_publisher(fdds::PUBLISHER_QOS_DEFAULT);
@@ -77,7 +72,7 @@ Participant::~Participant()
     unmake();
 }
 
-eprosima::fastrtps::rtps::BuiltinAttributes Participant::builtin() const
+rtps::BuiltinAttributes Participant::builtin() const
 {
     fdds::DomainParticipantQos qos;
     participant->get_qos(qos);
@@ -87,22 +82,21 @@ eprosima::fastrtps::rtps::BuiltinAttributes Participant::builtin() const
 std::vector<std::string> Participant::silent_servers() const
 {
     std::vector<std::string> all;
-    for (const auto &server : builtin().discovery_config.m_DiscoveryServers)
-        for (const auto &locator : server.metatrafficUnicastLocatorList)
-            if (!discovery.knows(server.guidPrefix))
-                all.push_back(text(locator));
+    each_server(builtin().discovery_config, [&](const Locator &locator, const Prefix *prefix) {
+        if (prefix ? !discovery.knows(*prefix) : !discovery.participants())
+            all.push_back(text(locator));
+    });
     return all;
 }
 
 std::string Participant::found_by() const
 {
-    using Protocol = eprosima::fastrtps::rtps::DiscoveryProtocol;
+    using Protocol = rtps::DiscoveryProtocol;
     auto all = builtin();
     Protocol is = all.discovery_config.discoveryProtocol;
     std::vector<std::string> servers, asked;
-    for (const auto &server : all.discovery_config.m_DiscoveryServers)
-        for (const auto &locator : server.metatrafficUnicastLocatorList)
-            servers.push_back(text(locator));
+    each_server(all.discovery_config,
+                [&](const Locator &locator, const Prefix *) { servers.push_back(text(locator)); });
     for (const auto &locator : all.initialPeersList)
         asked.push_back(text(locator));
     return Object()

@@ -48,7 +48,7 @@ public:
     eprosima::fastdds::dds::Subscriber *subscriber = nullptr;
 
 private:
-    eprosima::fastrtps::rtps::BuiltinAttributes builtin() const;
+    rtps::BuiltinAttributes builtin() const;
     void make(const Options &options);
     void unmake();
 

@@ -4,34 +4,25 @@
  */
 #include <sys/stat.h>
 
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastdds/rtps/attributes/ServerAttributes.h>
-#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
-#include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
-#include <fastrtps/utils/IPLocator.h>
-
 #include "fail.hpp"
 #include "network.hpp"
 #include "participant.hpp"
 #include "value.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-namespace rtps = eprosima::fastrtps::rtps;
+namespace tb {
+
 using eprosima::fastdds::rtps::SharedMemTransportDescriptor;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using rtps::IPLocator;
-using rtps::Locator_t;
 
-namespace tb {
-
-static Locator_t udp(const std::string &address, uint32_t port)
+static Locator udp(const std::string &address, uint32_t port)
 {
-    Locator_t locator(LOCATOR_KIND_UDPv4, port);
+    Locator locator(LOCATOR_KIND_UDPv4, port);
     IPLocator::setIPv4(locator, address);
     return locator;
 }
 
-static Locator_t multicast(uint32_t port)
+static Locator multicast(uint32_t port)
 {
     return udp("239.255.0.1", port);
 }
@@ -52,11 +43,8 @@ static void find_by_server(const Options &o, rtps::BuiltinAttributes &builtin)
     int id = 0;
     for (const std::string &server : list(o.discovery_server)) {
         Place at = place("discovery_server", server);
-        eprosima::fastdds::rtps::RemoteServerAttributes remote;
-        eprosima::fastdds::rtps::get_server_client_default_guidPrefix(id++, remote.guidPrefix);
-        remote.metatrafficUnicastLocatorList.push_back(
-            udp(at.address, at.port ? at.port : eprosima::fastdds::rtps::DEFAULT_ROS2_SERVER_PORT));
-        discovery.m_DiscoveryServers.push_back(remote);
+        add_server(discovery, id++,
+                   udp(at.address, at.port ? at.port : eprosima::fastdds::rtps::DEFAULT_ROS2_SERVER_PORT));
     }
 }
 
@@ -81,7 +69,7 @@ static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos
     transport->maxInitialPeersRange = o.max_participant_index + 1;
     transport->non_blocking_send = false;
     std::string own = own_address(o);
-    if (!own.empty())
+    if (!own.empty() && TB_FASTDDS_HAS_WHITE_LIST)
         transport->interfaceWhiteList = {own};
     qos.transport().user_transports.push_back(transport);
 
@@ -119,6 +107,16 @@ static void use_shared_memory(const Options &o, fdds::DomainParticipantQos &qos)
     qos.transport().user_transports.push_back(transport);
 }
 
+static void use_security(const Options &o, fdds::DomainParticipantQos &qos)
+{
+    auto &properties = qos.properties().properties();
+    properties.emplace_back("dds.sec.auth.plugin", "builtin.PKI-DH");
+    properties.emplace_back("dds.sec.access.plugin", "builtin.Access-Permissions");
+    properties.emplace_back("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
+    for (size_t i = 0; i < SECURITY_FILES; i++)
+        properties.emplace_back(SECURITY_OPTIONS[i].property, o.security[i]);
+}
+
 fdds::DomainParticipantQos participant_qos(const Options &o, uint32_t index)
 {
     if (!o.config.empty())
@@ -129,12 +127,14 @@ fdds::DomainParticipantQos participant_qos(const Options &o, uint32_t index)
     auto &builtin = qos.wire_protocol().builtin;
     builtin.avoid_builtin_multicast = true;
     builtin.use_WriterLivelinessProtocol = true;
-    builtin.typelookup_config.use_client = builtin.typelookup_config.use_server = false;
+    without_type_lookup(builtin);
     builtin.discovery_config.discoveryProtocol = rtps::DiscoveryProtocol::SIMPLE;
     if (o.transport == Transport::udp)
         use_udp(o, index, qos);
     else
         use_shared_memory(o, qos);
+    if (o.secured())
+        use_security(o, qos);
     /* A participant in another process cannot be reached by delivery inside the process, so it must not match. */
     if (o.transport == Transport::intra_process)
         builtin.discovery_config.ignoreParticipantFlags = rtps::ParticipantFilteringFlags::FILTER_DIFFERENT_PROCESS;

@@ -3,16 +3,13 @@
 
 #include "value.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-using eprosima::fastrtps::Duration_t;
-
 namespace tb {
 
-static Duration_t native(int64_t ns)
+static Duration native(int64_t ns)
 {
     if (ns == INFINITE)
-        return eprosima::fastrtps::c_TimeInfinite;
-    return Duration_t(static_cast<int32_t>(ns / 1000000000), static_cast<uint32_t>(ns % 1000000000));
+        return endless();
+    return Duration(static_cast<int32_t>(ns / 1000000000), static_cast<uint32_t>(ns % 1000000000));
 }
 
 static int64_t duration(const tb_kv &kv)

@@ -15,6 +15,7 @@
 
 #include "json.hpp"
 #include "tailbound_driver.h"
+#include "versions.hpp"
 
 namespace tb {
 
@@ -50,8 +51,7 @@ std::string effective(const eprosima::fastdds::dds::DataWriterQos &qos);
 std::string effective(const eprosima::fastdds::dds::DataReaderQos &qos);
 
 /* The QoS policies of a remote end point, as discovery reports them. */
-std::map<std::string, std::string> discovered(const eprosima::fastdds::dds::WriterQos &qos);
-std::map<std::string, std::string> discovered(const eprosima::fastdds::dds::ReaderQos &qos);
+std::map<std::string, std::string> discovered(const EndpointData &data);
 
 /* The QoS policies of an end point of this session. */
 std::map<std::string, std::string> own(const eprosima::fastdds::dds::DataWriterQos &qos);

@@ -6,14 +6,13 @@
 
 #include "qos.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
 using Texts = std::map<std::string, std::string>;
 
 namespace tb::qos {
 
-static std::string text(const eprosima::fastrtps::Duration_t &duration)
+static std::string text(const Duration &duration)
 {
-    return duration == eprosima::fastrtps::c_TimeInfinite ? "infinite" : std::to_string(duration.to_ns());
+    return duration == endless() ? "infinite" : std::to_string(duration.to_ns());
 }
 
 static std::string count(int32_t n)
@@ -35,16 +34,12 @@ static Texts common(const fdds::ReliabilityQosPolicy &reliability, const fdds::D
     };
 }
 
-Texts discovered(const fdds::WriterQos &q)
+Texts discovered(const EndpointData &d)
 {
-    Texts all = common(q.m_reliability, q.m_durability, q.m_deadline, q.m_latencyBudget);
-    all["lifespan"] = text(q.m_lifespan.duration);
+    Texts all = common(d.reliability, d.durability, d.deadline, d.latency_budget);
+    if (d.lifespan)
+        all["lifespan"] = text(d.lifespan->duration);
     return all;
-}
-
-Texts discovered(const fdds::ReaderQos &q)
-{
-    return common(q.m_reliability, q.m_durability, q.m_deadline, q.m_latencyBudget);
 }
 
 template <class Qos> static Texts local(const Qos &q)

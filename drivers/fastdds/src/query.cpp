@@ -2,8 +2,6 @@
  *
  * Answers to the queries that the loading program may make outside the hot path; every answer is JSON.
  */
-#include <fastrtps/config.h>
-
 #include "fail.hpp"
 #include "flow.hpp"
 #include "json.hpp"
@@ -12,8 +10,6 @@
 #include "session.hpp"
 #include "threads.hpp"
 #include "unmatched.hpp"
-
-namespace fdds = eprosima::fastdds::dds;
 
 namespace tb {
 
@@ -42,7 +38,7 @@ static std::string peers(Endpoint &e)
     const Guid &own = e.participant.guid();
     for (const Guid &guid : e.matched()) {
         Remote remote = e.participant.discovery.find(guid);
-        Guid participant(guid.guidPrefix, eprosima::fastrtps::rtps::c_EntityId_RTPSParticipant);
+        Guid participant(guid.guidPrefix, rtps::c_EntityId_RTPSParticipant);
         Object policies;
         for (const auto &[key, value] : remote.qos)
             policies.put(key, value);
@@ -82,7 +78,7 @@ static std::string locators(Endpoint &e)
         const auto &qos = e.writer->get_qos();
         bool async = qos.publish_mode().kind == fdds::ASYNCHRONOUS_PUBLISH_MODE;
         all.put("publish_mode", async ? "async" : "sync");
-        all.put("heartbeat_period_ns", qos.reliable_writer_qos().times.heartbeatPeriod.to_ns());
+        all.put("heartbeat_period_ns", heartbeat_period(qos.reliable_writer_qos().times).to_ns());
     }
     return all.str();
 }
@@ -112,7 +108,7 @@ static std::string transport(Session &session)
     bool shared = o.config.empty() && o.transport != Transport::udp;
     return Object()
         .put("transport", o.transport_name())
-        .put("library", "Fast DDS " FASTRTPS_VERSION_STR)
+        .put("library", "Fast DDS " TB_FASTDDS_VERSION)
         .put("domain", o.domain)
         .put("participant", text(session.participant.guid()))
         .raw("participants", strings(participants))
@@ -121,6 +117,7 @@ static std::string transport(Session &session)
         .put("intra_process", library::intra_process())
         .raw("shared_memory", o.config.empty() ? (shared ? "true" : "false") : "null")
         .raw("discovery", session.participant.found_by())
+        .raw("security", security(session))
         .raw("end_points", ends.str())
         .raw("sockets", array(udp_sockets(first, static_cast<uint16_t>(first + 249))))
         .str();

@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-using eprosima::fastrtps::rtps::SerializedPayload_t;
-
 namespace tb {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "samples are written as little-endian CDR");
@@ -16,26 +14,22 @@ static uint32_t padding(uint64_t len)
 
 SampleType::SampleType(const char *name)
 {
-    setName(name);
-    m_isGetKeyDefined = false;
-    /* Only the name identifies the type, as between DDS implementations of different vendors. */
-    auto_fill_type_object(false);
-    auto_fill_type_information(false);
+    this->name(name);
 }
 
 void SampleType::prepare(uint64_t max_len, bool bounded)
 {
-    m_typeSize = static_cast<uint32_t>(HEAD + max_len + padding(max_len));
+    set_largest(static_cast<uint32_t>(HEAD + max_len + padding(max_len)));
     bounded_ = bounded;
 }
 
-bool SampleType::serialize(void *data, SerializedPayload_t *payload)
+bool SampleType::write(const void *data, Payload &payload)
 {
     const Sample &sample = *static_cast<const Sample *>(data);
     uint32_t pad = padding(sample.len), len = static_cast<uint32_t>(sample.len);
-    if (payload->max_size < HEAD + len + pad)
+    if (payload.max_size < HEAD + len + pad)
         return false;
-    uint8_t *to = payload->data;
+    uint8_t *to = payload.data;
     const uint8_t header[4] = {0, CDR_LE, 0, static_cast<uint8_t>(pad)};
     std::memcpy(to, header, 4);
     std::memcpy(to + 4, &sample.seq, 8);
@@ -43,17 +37,17 @@ bool SampleType::serialize(void *data, SerializedPayload_t *payload)
     if (len)
         std::memcpy(to + HEAD, sample.data, len);
     std::memset(to + HEAD + len, 0, pad);
-    payload->encapsulation = CDR_LE;
-    payload->length = HEAD + len + pad;
+    payload.encapsulation = CDR_LE;
+    payload.length = HEAD + len + pad;
     return true;
 }
 
-bool SampleType::deserialize(SerializedPayload_t *payload, void *data)
+bool SampleType::read(Payload &payload, void *data)
 {
     Sample &sample = *static_cast<Sample *>(data);
     sample = Sample{0, nullptr, 0, nullptr};
-    const uint8_t *from = payload->data;
-    if (payload->length < HEAD || from[0] != 0 || from[1] > CDR_LE)
+    const uint8_t *from = payload.data;
+    if (payload.length < HEAD || from[0] != 0 || from[1] > CDR_LE)
         return false;
     uint32_t len = 0;
     std::memcpy(&sample.seq, from + 4, 8);
@@ -62,7 +56,7 @@ bool SampleType::deserialize(SerializedPayload_t *payload, void *data)
         sample.seq = __builtin_bswap64(sample.seq);
         len = __builtin_bswap32(len);
     }
-    if (len > payload->length - HEAD)
+    if (len > payload.length - HEAD)
         return false;
     sample.len = len;
     sample.data = from + HEAD;
@@ -70,18 +64,18 @@ bool SampleType::deserialize(SerializedPayload_t *payload, void *data)
     return true;
 }
 
-std::function<uint32_t()> SampleType::getSerializedSizeProvider(void *data)
+uint32_t SampleType::size_of(const void *data)
 {
-    const Sample *sample = static_cast<const Sample *>(data);
-    return [sample] { return static_cast<uint32_t>(HEAD + sample->len + padding(sample->len)); };
+    const Sample &sample = *static_cast<const Sample *>(data);
+    return static_cast<uint32_t>(HEAD + sample.len + padding(sample.len));
 }
 
-void *SampleType::createData()
+void *SampleType::make()
 {
     return new Sample{0, nullptr, 0, nullptr};
 }
 
-void SampleType::deleteData(void *data)
+void SampleType::unmake(void *data)
 {
     delete static_cast<Sample *>(data);
 }

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include <fastdds/dds/topic/TopicDataType.hpp>
+#include "versions.hpp"
 
 namespace tb {
 
@@ -27,7 +27,7 @@ struct Sample {
     const uint8_t *whole; /* the bytes with the header; null if they cannot be read */
 };
 
-class SampleType : public eprosima::fastdds::dds::TopicDataType
+class SampleType : public DataType<SampleType>
 {
 public:
     explicit SampleType(const char *name);
@@ -36,12 +36,11 @@ public:
      * boundedness from it when it makes an end point. */
     void prepare(uint64_t max_len, bool bounded);
 
-    bool serialize(void *data, eprosima::fastrtps::rtps::SerializedPayload_t *payload) override;
-    bool deserialize(eprosima::fastrtps::rtps::SerializedPayload_t *payload, void *data) override;
-    std::function<uint32_t()> getSerializedSizeProvider(void *data) override;
-    void *createData() override;
-    void deleteData(void *data) override;
-    bool getKey(void *, eprosima::fastrtps::rtps::InstanceHandle_t *, bool) override { return false; }
+    static bool write(const void *data, Payload &payload);
+    static bool read(Payload &payload, void *data);
+    static uint32_t size_of(const void *data);
+    static void *make();
+    static void unmake(void *data);
     bool is_bounded() const override { return bounded_; }
 
 private:

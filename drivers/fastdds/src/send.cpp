@@ -7,15 +7,13 @@
 #include "endpoint.hpp"
 #include "fail.hpp"
 
-using eprosima::fastrtps::rtps::c_InstanceHandle_Unknown;
-using eprosima::fastrtps::types::ReturnCode_t;
-
 namespace tb {
 
-static ReturnCode_t write(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t len)
+/* Writes a sample; returns the code of DDS. */
+static uint32_t write(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t len)
 {
     Sample sample{seq, data, len, nullptr};
-    return e.writer->write(&sample, c_InstanceHandle_Unknown);
+    return number(e.writer->write(&sample, rtps::c_InstanceHandle_Unknown));
 }
 
 /* A write that a listener requested while this thread was inside another write. */
@@ -44,14 +42,14 @@ static void postpone(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t le
 /* Writes with delivery inside the process: a write runs the listeners of its readers on this thread, with the locks
  * of writer and reader held. A write from such a listener is postponed until the outer write is complete: if writes
  * were nested, two ends that answer each other would deadlock. */
-static ReturnCode_t write_inside(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t len)
+static uint32_t write_inside(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t len)
 {
     if (writing) {
         postpone(e, seq, data, len);
-        return ReturnCode_t::RETCODE_OK;
+        return RET_OK;
     }
     writing = true;
-    ReturnCode_t code = write(e, seq, data, len);
+    uint32_t code = write(e, seq, data, len);
     for (size_t i = 0; i < waiting; i++) {
         Later next = std::move(later[i]);
         Inside inside(*next.endpoint);
@@ -72,19 +70,19 @@ int send(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t len)
         return fail(TB_ETOOBIG, "%llu B of payload; end point %u was made for %llu B",
                     static_cast<unsigned long long>(len), e.id, static_cast<unsigned long long>(e.max_len));
     bool inside = e.options.transport == Transport::intra_process || !e.options.config.empty();
-    ReturnCode_t code = inside ? write_inside(e, seq, data, len) : write(e, seq, data, len);
-    switch (code()) {
-    case ReturnCode_t::RETCODE_OK:
+    uint32_t code = inside ? write_inside(e, seq, data, len) : write(e, seq, data, len);
+    switch (code) {
+    case RET_OK:
         e.sent.fetch_add(1, std::memory_order_relaxed);
         return TB_OK;
-    case ReturnCode_t::RETCODE_TIMEOUT:
+    case RET_TIMEOUT:
         return e.never_blocks
                    ? fail(TB_EWOULDBLOCK, "the writer's history is full")
                    : fail(TB_ETIMEDOUT, "the writer's history stayed full for reliability.max_blocking_time");
-    case ReturnCode_t::RETCODE_OUT_OF_RESOURCES:
+    case RET_OUT_OF_RESOURCES:
         return fail(TB_EWOULDBLOCK, "the writer has no memory left for another sample");
     default:
-        return fail(TB_EIO, "write: Fast DDS returned code %u", code());
+        return fail(TB_EIO, "write: Fast DDS returned code %u", code);
     }
 }
 

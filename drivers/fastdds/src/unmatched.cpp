@@ -4,8 +4,6 @@
 #include "endpoint.hpp"
 #include "json.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-
 namespace tb {
 
 /* Name of the policy because of which Fast DDS last refused a match; empty if there is none. */
@@ -48,7 +46,8 @@ std::string unmatched(Endpoint &e)
         for (const std::string &server : e.participant.silent_servers())
             silent += "; the discovery server at " + server + " has not answered";
         return reason("nothing seen", "no " + what + " of " + e.topic + " was discovered; " +
-                                          std::to_string(discovery.participants()) + " other participants were discovered" + silent);
+                                          std::to_string(discovery.participants()) + " other participants were discovered" +
+                                          security_remark(e.participant, e.options.secured()) + silent);
     }
     const std::string own_type = e.options.type_name();
     const Remote *same = nullptr;

@@ -9,10 +9,6 @@
 #include "endpoint.hpp"
 #include "fail.hpp"
 
-namespace fdds = eprosima::fastdds::dds;
-using eprosima::fastrtps::Duration_t;
-using eprosima::fastrtps::types::ReturnCode_t;
-
 namespace tb {
 
 int64_t now_ns()
@@ -59,27 +55,27 @@ void Sets::without(const Endpoint *endpoint)
 }
 
 /* Time until the deadline, but at most one hour, so that TB_FOREVER has a finite step too. */
-static Duration_t left(int64_t deadline_ns)
+static Duration left(int64_t deadline_ns)
 {
     constexpr int64_t HOUR = int64_t{3600} * 1000000000;
     int64_t ns = std::min(HOUR, std::max(int64_t{0}, deadline_ns - now_ns()));
-    return Duration_t(static_cast<int32_t>(ns / 1000000000), static_cast<uint32_t>(ns % 1000000000));
+    return Duration(static_cast<int32_t>(ns / 1000000000), static_cast<uint32_t>(ns % 1000000000));
 }
 
 static int wait_on(Set &set, Guards &guards, Endpoint *const *readers, size_t n, int64_t deadline_ns, uint64_t *ready)
 {
     for (;;) {
-        ReturnCode_t code = set.native.wait(set.active, left(deadline_ns));
+        uint32_t code = number(set.native.wait(set.active, left(deadline_ns)));
         for (size_t i = 0; i < n; i++)
             if (readers[i]->closed.load())
                 return closed(readers[i]->id);
-        if (code == ReturnCode_t::RETCODE_TIMEOUT) {
+        if (code == RET_TIMEOUT) {
             if (now_ns() < deadline_ns)
                 continue;
             return fail(TB_ETIMEDOUT, "no sample arrived until the deadline");
         }
-        if (code != ReturnCode_t::RETCODE_OK)
-            return fail(TB_EIO, "wait: Fast DDS returned code %u", code());
+        if (code != RET_OK)
+            return fail(TB_EIO, "wait: Fast DDS returned code %u", code);
         for (const fdds::Condition *condition : set.active) {
             if (condition == &guards.woken) {
                 guards.woken.set_trigger_value(false);

@@ -3,16 +3,16 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tailbound_abi::side::{self, Fail, Host, Outcome, Pair, Waited, Wanted, fail};
-use tailbound_abi::{TB_EINVAL, TB_ENOMEM, TB_EUNSUPPORTED, TB_LISTENER, TB_READER, tb_view};
+use tailbound_abi::side::{self, Endpoints, Fail, Host, Outcome, Pair, Waited, Wanted, fail};
+use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED, TB_LISTENER, TB_READER, tb_view};
 
 use crate::events::Events;
 use crate::flag::Flag;
 use crate::graph::{End, Graph};
 use crate::options::Options;
-use crate::session::{MOST_ENDPOINTS, Session, join};
+use crate::session::{Session, join};
 use crate::{describe, query, sample, wait};
 
 impl side::Session for Session {
@@ -34,8 +34,8 @@ impl side::Session for Session {
         }
         Ok(Session {
             _events: events,
-            endpoints: (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect(),
-            nodes: Mutex::new((nodes, 0)),
+            endpoints: Endpoints::default(),
+            nodes: Mutex::new(nodes),
             participants,
             graph,
             options,
@@ -55,16 +55,12 @@ impl side::Session for Session {
             return fail(TB_EUNSUPPORTED, why);
         }
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        let (nodes, created) = &mut *nodes;
-        let Some(place) = self.endpoints.get(*created as usize) else {
-            return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
-        };
-        let mut known = self.graph.lock();
-        let endpoint = self.make(nodes, *created + 1, wanted)?;
-        known.ends.insert(endpoint.guid, End { tag: wanted.tag, ..End::default() });
-        *created += 1;
-        let _ = place.set(endpoint);
-        Ok(*created)
+        self.endpoints.add(|id| {
+            let mut known = self.graph.lock();
+            let endpoint = self.make(&mut nodes, id, wanted)?;
+            known.ends.insert(endpoint.guid, End { tag: wanted.tag, ..End::default() });
+            Ok(endpoint)
+        })
     }
 
     fn wait_matched(&self, id: u32, peers: u32, deadline_ns: i64) -> Outcome {

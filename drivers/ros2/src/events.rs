@@ -4,6 +4,7 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ros2_client::dds::rustdds::mio1::{Interest, Poll, Token};
 use ros2_client::dds::rustdds::{DomainParticipant, StatusEvented};
@@ -34,7 +35,7 @@ impl Events {
         let stop = Arc::new(Flag::new()?);
         let stopped = stop.clone();
         let run = move || {
-            while !stopped.is_set() {
+            while !is_set(&stopped) {
                 while let Some(event) = listener.try_recv_status() {
                     graph.learn(event, &host);
                 }
@@ -45,6 +46,12 @@ impl Events {
             std::thread::Builder::new().name(NAME.to_owned()).spawn(run).map_err(io("cannot start a thread"))?;
         Ok(Events { stop, thread: Some(thread) })
     }
+}
+
+fn is_set(flag: &Flag) -> bool {
+    let mut fds = [flag.watched()];
+    flag::poll(&mut fds, Some(Duration::ZERO));
+    fds[0].revents != 0
 }
 
 impl Drop for Events {

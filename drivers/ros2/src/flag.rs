@@ -36,12 +36,6 @@ impl Flag {
         unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), 8) == 8 }
     }
 
-    pub fn is_set(&self) -> bool {
-        let mut fds = [self.watched()];
-        poll(&mut fds, Some(Duration::ZERO));
-        fds[0].revents != 0
-    }
-
     #[inline]
     pub fn watched(&self) -> libc::pollfd {
         readable(self.0.as_raw_fd())

@@ -4,7 +4,7 @@ use ros2_client::Gid;
 use ros2_client::dds::rustdds::{GUID, RTPSEntity};
 use serde_json::{Value, json};
 use tailbound_abi::TB_EUNSUPPORTED;
-use tailbound_abi::side::{Fail, Outcome, fail};
+use tailbound_abi::side::{Fail, Outcome, fail, threads_by_role};
 
 use crate::describe::{ROLES, ROS2_CLIENT, RUSTDDS};
 use crate::endpoint::Endpoint;
@@ -111,15 +111,8 @@ fn transport(session: &Session) -> Value {
 
 /// Lists the threads of this process whose names are in the driver's description.
 fn threads() -> Value {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return json!([]) };
-    let mut all: Vec<(u32, String, &str)> = tasks
-        .filter_map(|task| {
-            let tid: u32 = task.ok()?.file_name().to_str()?.parse().ok()?;
-            let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).ok()?.trim_end().to_owned();
-            let role = ROLES.iter().find(|(_, known)| *known == name)?.0;
-            Some((tid, name, role))
-        })
-        .collect();
-    all.sort_unstable();
-    all.into_iter().map(|(tid, name, role)| json!({"tid": tid, "name": name, "role": role})).collect()
+    threads_by_role(&ROLES)
+        .into_iter()
+        .map(|(tid, name, role)| json!({"tid": tid, "name": name, "role": role}))
+        .collect()
 }

@@ -1,12 +1,12 @@
 //! The state of a session: contexts with one node each, and their end points.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use ros2_client::dds::rustdds::qos::HasQoSPolicy;
 use ros2_client::dds::rustdds::{DomainParticipant, DomainParticipantBuilder, TopicDescription};
 use ros2_client::{Context, MessageTypeName, Name, Node, NodeOptions};
-use tailbound_abi::side::{Fail, Host, Outcome, Pair, Wanted};
+use tailbound_abi::side::{Endpoints, Fail, Host, Outcome, Pair, Wanted};
 use tailbound_abi::{TB_EIO, TB_EQOS, TB_WRITER};
 
 use crate::endpoint::{Endpoint, Entity, Reader};
@@ -15,9 +15,6 @@ use crate::flag::Flag;
 use crate::graph::Graph;
 use crate::options::Options;
 use crate::qos;
-
-/// Largest number of end points that one session can create.
-pub const MOST_ENDPOINTS: usize = 1024;
 
 fn refused(what: &str) -> impl Fn(ros2_client::CreateError) -> Fail + '_ {
     move |e| Fail::new(TB_EIO, format!("{what}: ros2-client: {e}"))
@@ -46,10 +43,10 @@ pub fn join(options: &Options, index: usize) -> Outcome<(DomainParticipant, Node
 pub struct Session {
     /// The threads that read status events, one for each participant.
     pub _events: Vec<Events>,
-    /// End points by number; finding an end point takes no lock.
-    pub endpoints: Box<[OnceLock<Endpoint>]>,
-    /// The nodes, one for each participant, and the number of end points created so far.
-    pub nodes: Mutex<(Vec<Node>, u32)>,
+    /// The end points by number.
+    pub endpoints: Endpoints<Endpoint>,
+    /// The nodes, one for each participant.
+    pub nodes: Mutex<Vec<Node>>,
     /// The DDS participants of the session's ROS 2 nodes.
     pub participants: Vec<DomainParticipant>,
     /// The current matching of the session's end points and their peers.
@@ -68,13 +65,12 @@ impl Session {
     /// Returns an end point that was created; the end point may be destroyed.
     #[inline]
     pub fn endpoint(&self, id: u32) -> Outcome<&Endpoint> {
-        let place = self.endpoints.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
-        place.ok_or_else(|| Fail::closed(id))
+        self.endpoints.get(id)
     }
 
     /// The end points of the session that are not destroyed.
     pub fn alive(&self) -> impl Iterator<Item = &Endpoint> {
-        self.endpoints.iter().map_while(OnceLock::get).filter(|e| !e.closed.load(SeqCst))
+        self.endpoints.all().filter(|e| !e.closed.load(SeqCst))
     }
 
     /// Creates an end point with its ROS 2 entity.

@@ -32,7 +32,7 @@ fn buffer_bytes(case: &Case<'_>, option: &str) -> u64 {
 /// A larger receive buffer of the driver, with the limit of the kernel that permits it.
 pub(crate) fn receive_buffer(case: &Case<'_>) -> Vec<Proposal> {
     let end = case.end();
-    let Some(option) = receive_option(&case.driver_of(end).name) else {
+    let Some(option) = receive_option(case.driver_of(end).family()) else {
         let text = format!("Let the middleware of the {end} end ask for a larger receive buffer.");
         return vec![Proposal::by_hand(0.8, text)];
     };
@@ -62,7 +62,7 @@ pub(crate) fn receive_threads(case: &Case<'_>) -> Vec<Proposal> {
     let end = case.end();
     let driver = case.driver_of(end);
     let is_single = driver.options.get("receive_threads").is_none_or(|of| of == "single");
-    if driver.name != "cyclonedds" || !is_single {
+    if driver.family() != "cyclonedds" || !is_single {
         return Vec::new();
     }
     let text = format!("Give each socket of the {end} end a receive thread of its own.");
@@ -108,7 +108,7 @@ pub(crate) fn packet_priority(case: &Case<'_>) -> Vec<Proposal> {
 
 /// Priority of the messages for the transport of a DDS.
 pub(crate) fn transport_priority(case: &Case<'_>) -> Vec<Proposal> {
-    let is_dds = ["cyclonedds", "fastdds"].contains(&case.driver_of(case.other_end()).name.as_str());
+    let is_dds = ["cyclonedds", "fastdds"].contains(&case.driver_of(case.other_end()).family());
     if !is_dds || case.situation.spec.qos.contains_key("transport_priority") {
         return Vec::new();
     }
@@ -195,7 +195,7 @@ pub(crate) fn other_queue(case: &Case<'_>) -> Vec<Proposal> {
 pub(crate) fn send_buffer(case: &Case<'_>) -> Vec<Proposal> {
     let sender = case.other_end();
     let driver = case.driver_of(sender);
-    let option = match driver.name.as_str() {
+    let option = match driver.family() {
         "udp" => "sndbuf",
         "cyclonedds" => "socket_send_buffer_size",
         _ => return Vec::new(),

@@ -112,7 +112,7 @@ pub(crate) fn of_role(case: &Case<'_>) -> Vec<Proposal> {
     let old = &case.spec_of(case.end()).scheduling;
     let Some(policy) = case.policy_above() else { return Vec::new() };
     let delayed = case.delayed_roles();
-    let driver = case.driver_of(case.end()).name.as_str();
+    let driver = case.driver_of(case.end()).family();
     let others = roles_of(driver).iter().filter(|role| !delayed.contains(role)).map(|role| (*role, false));
     let roles = delayed.iter().map(|role| (*role, true)).chain(others);
     let is_driver = |role: &str| !OWN_ROLES.contains(&role);

@@ -205,17 +205,8 @@ fn of_network() -> Vec<Test> {
         world.with(|spec| drop(spec.driver.options.insert(option, "1".into())))
     };
     let stream = of(Gate).with(|spec| spec.stream = Some(StreamSpec { offset: Nanos(0), launch: None }));
-    let card = of(DeviceQueue).with(|spec| {
-        let side = || ExistingEnd { interface: Some("eth0".into()), ..ExistingEnd::default() };
-        spec.path = PathSpec::Existing { ping: side(), pong: side() };
-    });
-    let at_interface = |kind: &str| {
-        let by = format!("{kind} of eth0");
-        of(QueueDiscipline).by(&by, "").with(|spec| {
-            let side = || ExistingEnd { interface: Some("eth0".into()), ..ExistingEnd::default() };
-            spec.path = PathSpec::Existing { ping: side(), pong: side() };
-        })
-    };
+    let card = of(DeviceQueue).between("eth0");
+    let at_interface = |kind: &str| of(QueueDiscipline).by(&format!("{kind} of eth0"), "").between("eth0");
     let rmem = |n| lost(LossKind::SocketBuffer).fact("net.core.rmem_max", FactValue::Number(n));
     vec![
         test("receive-buffer", lost(LossKind::SocketBuffer), lost(LossKind::Backlog)),

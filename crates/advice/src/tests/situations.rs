@@ -114,20 +114,14 @@ fn a_long_queue_of_a_bridge_is_answered_by_priorities_and_queues_of_its_own() {
     let by_hand = world.candidates().into_iter().find(|one| one.settings.is_empty()).unwrap();
     assert!(by_hand.text.contains("tc qdisc replace dev ping0 root"), "{}", by_hand.text);
     // On an interface of the user, the queue discipline is replaced for the trials.
-    let existing = world.with(|spec| {
-        let side = || ExistingEnd { interface: Some("eth0".into()), ..ExistingEnd::default() };
-        spec.path = PathSpec::Existing { ping: side(), pong: side() };
-        spec.ping.place = PlaceSpec::Process;
-    });
+    let existing = world.between("eth0").with(|spec| spec.ping.place = PlaceSpec::Process);
     assert!(existing.settings().iter().any(|setting| setting.contains("replace: yes")), "{:?}", existing.settings());
 }
 
 #[test]
 fn a_shaper_at_a_port_of_a_bridge_is_removed_and_a_priority_does_not_reach_it() {
     let world = |by: &str| {
-        World::new().cause(CauseWord::QueueDiscipline).by(by, "").with(|spec| {
-            let side = || ExistingEnd { interface: Some("eth0".into()), ..ExistingEnd::default() };
-            spec.path = PathSpec::Existing { ping: side(), pong: side() };
+        World::new().cause(CauseWord::QueueDiscipline).by(by, "").between("eth0").with(|spec| {
             spec.ping.place = PlaceSpec::ExistingNetns("robot".into());
             spec.pong.place = PlaceSpec::ExistingNetns("robot".into());
         })

@@ -81,6 +81,12 @@ impl World {
         self
     }
 
+    /// The path is existing interfaces with this name.
+    pub fn between(self, interface: &str) -> World {
+        let side = || ExistingEnd { interface: Some(interface.to_owned()), ..ExistingEnd::default() };
+        self.with(|spec| spec.path = PathSpec::Existing { ping: side(), pong: side() })
+    }
+
     /// A fact of the host.
     pub fn fact(mut self, key: &str, value: FactValue) -> World {
         self.facts.push(Fact { key: key.into(), value, source: "made up".into() });
@@ -156,6 +162,7 @@ fn spec() -> TrialSpec {
         path: PathSpec::Veth { mtu: None, delay: None },
         vlan: None,
         arrangement: None,
+        security: None,
         middleware: MiddlewareSettings::default(),
         collect: Collect::After,
         attribution: Attribution::Auto,

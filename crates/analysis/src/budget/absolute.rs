@@ -9,7 +9,7 @@ use tailbound_document::{
     BudgetCheck, BudgetOutcome, ConditionReport, ConditionStatus, LegRange, MetricReport, QuantileReport, Report,
 };
 use tailbound_model::{
-    AtMost, Flow, Limit, LimitSet, MISSES, Metric, MissesLimit, MissesLimits, THROUGHPUT, TrialStatus,
+    AtMost, Flow, Limit, LimitSet, MISSES, Metric, MissesLimit, MissesLimits, THROUGHPUT, TrialStatus, is_same_level,
 };
 use tailbound_record::Record;
 use tailbound_stats::{Quantile, share_interval};
@@ -82,11 +82,6 @@ fn misses_checks(
     Ok(limits.limits.iter().map(check).collect())
 }
 
-/// Removes the spaces of a level, so that `64B` and `64 B` count as the same level.
-fn tight(text: &str) -> String {
-    text.replace(' ', "")
-}
-
 pub(super) fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r ConditionReport>, CompareError> {
     for (factor, level) in &set.levels {
         let all: BTreeSet<&String> = report.conditions.iter().filter_map(|c| c.levels.get(factor)).collect();
@@ -99,7 +94,7 @@ pub(super) fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r
                 format!("the record has: {}", factors.join(", ")),
             ));
         }
-        if !all.iter().any(|l| tight(l) == tight(level)) {
+        if !all.iter().any(|l| is_same_level(l, level)) {
             let all: Vec<&str> = all.into_iter().map(String::as_str).collect();
             return Err(CompareError::refused(
                 format!("the budget names {factor} `{level}`, which the record does not have"),
@@ -107,7 +102,7 @@ pub(super) fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r
             ));
         }
     }
-    let has = |c: &ConditionReport, f: &str, l: &str| c.levels.get(f).is_some_and(|own| tight(own) == tight(l));
+    let has = |c: &ConditionReport, f: &str, l: &str| c.levels.get(f).is_some_and(|own| is_same_level(own, l));
     let meant = |c: &&ConditionReport| set.levels.iter().all(|(f, l)| has(c, f, l));
     let found: Vec<&ConditionReport> = report.conditions.iter().filter(meant).collect();
     if found.is_empty() {

@@ -10,7 +10,7 @@ use crate::names::names;
 use crate::series::is_between_ends;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_document::{Comparison, ComparisonOf, NotCompared, ReportStatus, Side, short_factor};
-use tailbound_model::{Condition, Metric, Plan};
+use tailbound_model::{Condition, Metric, Plan, is_same_level};
 use tailbound_record::{Record, Status};
 
 /// Caution at the beginning of a comparison of separate runs.
@@ -157,10 +157,8 @@ fn the_levels(factor: &str, there: &[String], asked: Option<[&str; 2]>) -> Resul
             )),
         },
         Some([a, b]) => {
-            // `64B` and `64 B` are the same level; the plan spells the level with the space.
-            let tight = |text: &str| text.replace(' ', "");
             let find = |asked: &str| {
-                let found = there.iter().find(|l| tight(l) == tight(asked)).cloned();
+                let found = there.iter().find(|l| is_same_level(l, asked)).cloned();
                 found.ok_or_else(|| {
                     CompareError::refused(format!("{factor} has no level `{asked}`"), format!("choose two of: {list}"))
                 })

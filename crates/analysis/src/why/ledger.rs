@@ -61,6 +61,18 @@ pub(crate) struct Usual {
     /// The same without the time before messages could leave.
     after_launch: BTreeMap<Metric, i64>,
     causes: BTreeMap<(Metric, CauseWord), i64>,
+    /// The ordinary messages whose events were recorded.
+    pub recorded: Recorded,
+}
+
+/// Sums over the ordinary messages of a trial whose events were recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub messages: u64,
+    /// Time from the due times to the receipts of the answers, ns.
+    pub total_ns: i64,
+    /// Times that are certain, by what they were spent on, on any CPU, ns.
+    pub shares: BTreeMap<Key, i64>,
 }
 
 impl Usual {
@@ -76,10 +88,14 @@ impl Usual {
             }
             let Some(timeline) = timelines.covering(stamps.due_ns, stamps.received_ns) else { continue };
             of_causes += 1;
+            usual.recorded.messages += 1;
+            usual.recorded.total_ns += stamps.received_ns - stamps.due_ns;
             let pieces = course(stamps, timeline, known.threads).into_iter();
             let pieces = pieces.filter_map(|piece| within(piece, (stamps.leaves_ns, i64::MAX)));
             for share in pieces.flat_map(|piece| shares_of(&piece, stamps, timeline, known)) {
                 *usual.causes.entry((share.key.leg, share.key.cause)).or_default() += share.low_ns;
+                let key = Key { cpu: None, ..share.key };
+                *usual.recorded.shares.entry(key).or_default() += share.low_ns;
             }
         }
         let mean = |sum: &mut i64, n: i64| *sum /= n.max(1);

@@ -35,6 +35,7 @@ mod sums;
 mod threads;
 mod timeline;
 mod timers;
+mod usual;
 mod waits;
 mod wake;
 mod walk;
@@ -61,6 +62,7 @@ use crate::why::other_clock::{Lines, Pong, View, host_clock, is_of_ping, kernel_
 use crate::why::share::Circumstances;
 use crate::why::stamps::{Read, Stamps, Wanted};
 use crate::why::threads::Threads;
+use crate::why::usual::UsualSums;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tailbound_document::{
@@ -112,6 +114,12 @@ struct Explained {
     delayed: Vec<DelayedThread>,
 }
 
+/// The incidents of a trial, and what its ordinary messages spend their time on.
+struct ExplainedTrial {
+    incidents: Vec<Explained>,
+    usual: UsualSums,
+}
+
 /// Finds the incidents of trials with answers, and reads everything that describes them.
 pub(crate) fn facts(record: &Record, trials: &[usize], clocks: &Clocks) -> Result<Vec<TrialFacts>, PassError> {
     let plan = &record.manifest.plan;
@@ -130,7 +138,12 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
     let mut conditions = std::mem::take(&mut report.conditions);
     for condition in &mut conditions {
         let trials: Vec<&TrialFacts> = facts.iter().filter(|f| condition.used_trial_ids.contains(&f.trial)).collect();
-        let explained: Vec<Explained> = trials.iter().flat_map(|t| incidents(record, &report.threads, t)).collect();
+        let (mut explained, mut usual) = (Vec::new(), UsualSums::default());
+        for mut of in trials.iter().filter_map(|t| explained_trial(record, &report.threads, t)) {
+            explained.append(&mut of.incidents);
+            usual.add(of.usual);
+        }
+        condition.usual = usual.report();
         sums::add(condition, &trials, &explained, plan.report.miss_window());
         condition.without_cause = remaining::without(condition, &trials, &explained);
         let seen = trials.iter().filter_map(|t| t.seen.as_ref().ok()).flatten();
@@ -144,7 +157,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]
         let older = facts
             .iter()
             .filter(|f| condition.trial_ids.contains(&f.trial) && record.manifest.is_kept_for_incidents(f.trial));
-        let older = older.flat_map(|t| incidents(record, &report.threads, t));
+        let older = older.filter_map(|t| explained_trial(record, &report.threads, t)).flat_map(|of| of.incidents);
         let mut incidents: Vec<IncidentReport> = explained.into_iter().chain(older).map(|e| e.report).collect();
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
         // The incident of the message at which the run ended is described, however many worse ones there are.
@@ -191,11 +204,11 @@ fn facts_of(
     if let Some(found) = &found {
         wanted.messages.extend(found.found.worst.iter().flat_map(rows));
         any_lost = found.found.lost > 0;
-        if !wanted.messages.is_empty() {
-            wanted.messages.extend(found.ordinary.iter().map(|o| o.row));
-        }
     }
     let (seen, pong, host_clock) = seen(record, trial, clocks);
+    if let Some(found) = found.as_ref().filter(|_| seen.is_ok() || !wanted.messages.is_empty()) {
+        wanted.messages.extend(found.ordinary.iter().map(|o| o.row));
+    }
     if let (Some(found), Ok(_)) = (&found, &seen) {
         let period = spec.and_then(|spec| spec.rate.period());
         wanted.times = remaining::rows(found, period.map(|p| p.0));
@@ -353,9 +366,9 @@ fn ledgers(threads: &[ThreadReport], facts: &TrialFacts, sight: &Sight, spans: &
     worst().zip(of(sight)).enumerate().map(finished).collect()
 }
 
-/// The incidents of a trial with their ledgers.
-fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Vec<Explained> {
-    let Some(found) = &facts.found else { return Vec::new() };
+/// The incidents of a trial with their ledgers, and what is usual. `None` if the trial has no answers.
+fn explained_trial(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Option<ExplainedTrial> {
+    let found = facts.found.as_ref()?;
     let lines = Lines::middle(&facts.pong, facts.host_clock.as_ref());
     let (view, guests) = (facts.view(&lines), facts.guests(&lines));
     let threads = facts.threads(tables, &view);
@@ -380,7 +393,8 @@ fn incidents(record: &Record, tables: &[ThreadReport], facts: &TrialFacts) -> Ve
         Explained { report, rows: incident.rows, entries, delayed }
     };
     let ledgers = ledgers(tables, facts, &sight, &spans);
-    found.found.worst.iter().zip(ledgers).map(one).collect()
+    let incidents = found.found.worst.iter().zip(ledgers).map(one).collect();
+    Some(ExplainedTrial { incidents, usual: UsualSums::of(&sight.usual.recorded, &threads) })
 }
 
 /// The report of one incident, without its picture and its text.

@@ -3,7 +3,7 @@
 use crate::circumstances;
 use crate::clocks::Clocks;
 use crate::pass_error::PassError;
-use crate::why::{facts, incidents, sums};
+use crate::why::{explained_trial, facts, sums};
 use tailbound_document::{CauseShare, IncidentTotals};
 use tailbound_record::{Record, RecordError};
 
@@ -30,7 +30,8 @@ pub fn causes_of_trial(record: &Record, trial: usize) -> Result<Option<TrialCaus
     let tables = circumstances::threads_of(record, planned, &mut Vec::new());
     let of_trial = |facts: &super::TrialFacts| {
         let found = facts.found.as_ref()?;
-        let (totals, causes) = sums::totals(std::iter::once(found), &incidents(record, &tables, facts));
+        let explained = explained_trial(record, &tables, facts)?;
+        let (totals, causes) = sums::totals(std::iter::once(found), &explained.incidents);
         Some(TrialCauses { totals, causes })
     };
     Ok(all.first().and_then(of_trial))

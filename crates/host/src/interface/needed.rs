@@ -73,9 +73,10 @@ fn is_default_route(name: &str, ipv4: &str, ipv6: &str) -> bool {
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
         .any(|words| matches!(words[..], [interface, "00000000", _, _, _, _, _, "00000000", ..] if interface == name));
     // Destination, its prefix length, and eight more words, of which the last two are the flags and the interface.
+    let passes = |flags: &str| u64::from_str_radix(flags, 16).is_ok_and(|flags| flags & REJECTS == 0);
+    let is_zero = |to: &str| to.bytes().all(|byte| byte == b'0');
     let of_ipv6 = ipv6.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|words| {
-        matches!(words[..], [to, "00", .., flags, interface] if interface == name && to.bytes().all(|byte| byte == b'0')
-            && u64::from_str_radix(flags, 16).is_ok_and(|flags| flags & REJECTS == 0))
+        matches!(words[..], [to, "00", .., flags, interface] if interface == name && is_zero(to) && passes(flags))
     });
     of_ipv4 || of_ipv6
 }

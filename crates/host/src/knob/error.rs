@@ -104,12 +104,6 @@ impl KnobError {
         }
     }
 
-    /// No interface has the name that the host setting contains.
-    pub(super) fn no_interface(key: &str, what: String) -> KnobError {
-        let why = "no interface has this name in the network namespaces of Tailbound and of the ends".to_owned();
-        KnobError::Absent { key: key.to_owned(), what, why }
-    }
-
     /// Converts a failed read or write of a host setting to an error.
     pub(super) fn of(key: &str, what: String, action: &'static str, wanted: &str, error: &io::Error) -> KnobError {
         let (key, reason) = (key.to_owned(), error.to_string());

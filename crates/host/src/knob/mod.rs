@@ -12,6 +12,7 @@ mod file;
 mod find;
 mod governor;
 mod in_force;
+mod interface;
 mod irq;
 mod kthread;
 mod latency;

@@ -1,14 +1,12 @@
 //! Knobs of network interfaces: number of queues and interrupt coalescing.
 
 use super::error::KnobError;
+use super::interface;
 use super::place::Place;
 use super::setting::Setting;
-use crate::interface::{carries_traffic_of_the_host, tune};
-use crate::process::effective_capabilities;
+use crate::interface::tune;
 use std::io;
 use tailbound_model::{NetnsId, NicSetting, Undo};
-
-pub(super) const CAP_NET_ADMIN: u64 = 1 << 12;
 
 /// A setting (such as the number of queues) of a network interface.
 #[derive(Debug)]
@@ -28,23 +26,11 @@ pub(super) fn find(
     place: &Place,
     key: &str,
 ) -> Result<Vec<Box<dyn Setting>>, KnobError> {
-    let what = || format!("interface {interface}");
-    let look = || {
-        let index = nix::net::if_::if_nametoindex(interface).map_err(|_| io::ErrorKind::NotFound)?;
-        Ok((index, tune::most(interface, setting)?))
-    };
-    let (ifindex, most) = place.inside(look).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => KnobError::no_interface(key, what()),
-        _ => KnobError::of(key, what(), "read", &setting.text(value), &error),
-    })?;
-    if place.is_callers()
-        && let Some(why) = carries_traffic_of_the_host(interface)
-    {
-        return Err(KnobError::Needed { key: key.to_owned(), what: what(), why });
-    }
+    let wanted = setting.text(value);
+    let (ifindex, most) = interface::find(interface, place, (key, &wanted), |_| tune::most(interface, setting))?;
     if let Some(most) = most.filter(|most| value > *most) {
         let reason = format!("its maximum is {most}");
-        return Err(KnobError::Refused { key: key.to_owned(), what: what(), wanted: setting.text(value), reason });
+        return Err(KnobError::Refused { key: key.to_owned(), what: interface::what(interface), wanted, reason });
     }
     let (interface, netns) = (interface.to_owned(), place.id());
     Ok(vec![Box::new(InterfaceSetting { interface, ifindex, netns, setting, value })])
@@ -52,7 +38,7 @@ pub(super) fn find(
 
 impl Setting for InterfaceSetting {
     fn what(&self) -> String {
-        format!("interface {}", self.interface)
+        interface::what(&self.interface)
     }
 
     fn read(&self) -> io::Result<String> {
@@ -64,10 +50,7 @@ impl Setting for InterfaceSetting {
     }
 
     fn may_write(&self) -> io::Result<()> {
-        if effective_capabilities()? & CAP_NET_ADMIN == 0 {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "CAP_NET_ADMIN is missing"));
-        }
-        Ok(())
+        interface::may_write()
     }
 
     fn undo(&self, before: &str, set: &str) -> Undo {

@@ -1,11 +1,9 @@
 //! The queue discipline at the root of an interface (tc(8)).
 
 use super::error::KnobError;
-use super::nic::CAP_NET_ADMIN;
+use super::interface;
 use super::place::Place;
 use super::setting::Setting;
-use crate::interface::carries_traffic_of_the_host;
-use crate::process::effective_capabilities;
 use crate::queues;
 use std::io;
 use tailbound_model::{DEFAULT_QUEUE, NetnsId, QueueDiscipline, Undo};
@@ -24,26 +22,17 @@ struct QueueSetting {
 
 /// Finds the queue discipline of the interface with this name in a place (the host, or the network namespace of an end).
 pub(super) fn find(interface: &str, kind: &str, place: &Place, key: &str) -> Result<Vec<Box<dyn Setting>>, KnobError> {
-    let what = || format!("interface {interface}");
-    let look = || {
-        let index = nix::net::if_::if_nametoindex(interface).map_err(|_| io::ErrorKind::NotFound)?;
+    let what = interface::what(interface);
+    let look = |index| {
         let before = queues::read(index)?;
         let why = queues::beyond_restoring(index, &before)?;
-        Ok((index, before, why))
+        Ok((before, why))
     };
-    let (ifindex, before, why) = place.inside(look).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => KnobError::no_interface(key, what()),
-        _ => KnobError::of(key, what(), "read", kind, &error),
-    })?;
-    if place.is_callers()
-        && let Some(why) = carries_traffic_of_the_host(interface)
-    {
-        return Err(KnobError::Needed { key: key.to_owned(), what: what(), why: why.to_owned() });
-    }
+    let (ifindex, (before, why)) = interface::find(interface, place, (key, kind), look)?;
     if let Some(why) = why {
-        return Err(KnobError::NotRestorable { key: key.to_owned(), what: what(), why });
+        return Err(KnobError::NotRestorable { key: key.to_owned(), what, why });
     }
-    let netns = place.network().map_err(|error| KnobError::of(key, what(), "read", kind, &error))?;
+    let netns = place.network().map_err(|error| KnobError::of(key, what, "read", kind, &error))?;
     let handle = queues::free_handle(&before);
     let wanted =
         (kind != DEFAULT_QUEUE).then(|| QueueDiscipline { handle, ..QueueDiscipline::at_root(kind, Vec::new()) });
@@ -65,7 +54,7 @@ impl QueueSetting {
 
 impl Setting for QueueSetting {
     fn what(&self) -> String {
-        format!("interface {}", self.interface)
+        interface::what(&self.interface)
     }
 
     fn read(&self) -> io::Result<String> {
@@ -85,10 +74,7 @@ impl Setting for QueueSetting {
     }
 
     fn may_write(&self) -> io::Result<()> {
-        if effective_capabilities()? & CAP_NET_ADMIN == 0 {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "CAP_NET_ADMIN is missing"));
-        }
-        Ok(())
+        interface::may_write()
     }
 
     fn undo(&self, _before: &str, _set: &str) -> Undo {

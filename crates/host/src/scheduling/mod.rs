@@ -19,6 +19,25 @@ pub fn allowed_cpus() -> Vec<u32> {
     sched_call::get_affinity(0).map(|cpus| cpus.0.into_iter().collect()).unwrap_or_default()
 }
 
+/// CPUs that the calling thread may set for itself, in ascending order: the kernel reduces a list to the CPUs that the cpuset allows.
+pub fn settable_cpus() -> Vec<u32> {
+    let wanted = RoleScheduling { policy: None, cpus: Some(CpuList((0..4096).collect())) };
+    // The thread ends with its CPUs.
+    let on_a_thread = std::thread::spawn(move || enter(&wanted).map(|()| allowed_cpus()));
+    on_a_thread.join().ok().and_then(Result::ok).unwrap_or_else(allowed_cpus)
+}
+
+/// CPUs to which a study can pin threads, in ascending order: those on which the calling thread may run, and isolated CPUs
+/// (`isolcpus`), on which the kernel starts no program that does not ask for them.
+pub fn pinnable_cpus() -> Vec<u32> {
+    let isolated = std::fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default();
+    let isolated: CpuList = isolated.trim().parse().unwrap_or_default();
+    let settable = settable_cpus();
+    let mut cpus: CpuList = CpuList(allowed_cpus().into_iter().collect());
+    cpus.0.extend(isolated.0.iter().filter(|cpu| settable.contains(cpu)));
+    cpus.0.into_iter().collect()
+}
+
 /// Sets CPUs and policy of a thread (0 is the caller) and reads the CPUs back.
 ///
 /// CPUs are set before the policy, because the kernel refuses to restrict the CPUs of a thread that has SCHED_DEADLINE.

@@ -98,7 +98,7 @@ impl Events {
         };
         let gaps = self.gaps();
         found.retain(|away| is_known(away, &gaps));
-        let mut long_ago: Vec<Away> = rescued.into_iter().flat_map(|begin| self.away_long_ago(begin)).collect();
+        let mut long_ago = self.away_long_ago(&rescued);
         long_ago.retain(|away| is_known(away, &self.dropped));
         found.append(&mut long_ago);
         found.sort_by_key(|away| ranks.get(&away.until_ns).copied());
@@ -111,12 +111,17 @@ impl Events {
         found
     }
 
-    /// The threads that had no CPU at a time within a spared time span, before which the events were discarded.
-    fn away_long_ago(&self, at_ns: i64) -> Vec<Away> {
-        let Some(Spared { span: (begin, _), .. }) = self.kept.rescued_around(at_ns) else { return Vec::new() };
-        let at_begin = self.away.iter().filter(|away| away.until_ns == begin).map(|away| &away.event);
-        let since = self.kept.all().filter(|event| begin <= event.at_ns && event.at_ns <= at_ns);
-        away_at(at_begin.chain(since), vec![at_ns])
+    /// The threads that had no CPU at these times, each within a spared time span before which the events were discarded.
+    fn away_long_ago(&self, times_ns: &[i64]) -> Vec<Away> {
+        // The memory is searched once: there can be hundreds of times, and millions of events.
+        let events = if times_ns.is_empty() { Vec::new() } else { self.kept.rescued() };
+        let away_when = |at_ns: &i64| {
+            let Some(Spared { span: (begin, _), .. }) = self.kept.rescued_around(*at_ns) else { return Vec::new() };
+            let at_begin = self.away.iter().filter(|away| away.until_ns == begin).map(|away| &away.event);
+            let [from, to] = [begin, at_ns.saturating_add(1)].map(|ns| events.partition_point(|e| e.at_ns < ns));
+            away_at(at_begin.chain(&events[from..to]), vec![*at_ns])
+        };
+        times_ns.iter().flat_map(away_when).collect()
     }
 }
 
@@ -305,6 +310,9 @@ mod tests {
         assert_eq!(away(2_000), [100]);
         assert_eq!(away(2_060), [2_050]);
         assert_eq!(away(2_100), [2_050]);
+        let at_once = events.away(&[(2_000, 2_010), (2_060, 2_070), (2_100, 2_110)]);
+        let found: Vec<_> = at_once.iter().map(|a| (a.until_ns, a.event.at_ns)).collect();
+        assert_eq!(found, [(2_000, 100), (2_060, 2_050), (2_100, 2_050)]);
         // Outside of the spared time span, nothing is known of this time.
         assert_eq!(away(3_500), [] as [i64; 0]);
     }

@@ -199,6 +199,13 @@ impl<T: Timed> Kept<T> {
         items
     }
 
+    /// All items of the spared time spans before which items were discarded, in the order of time.
+    pub fn rescued(&self) -> Vec<T> {
+        let mut spans = self.spans();
+        spans.retain(|(begin, _)| *begin <= self.discarded_ns);
+        self.within(&spans)
+    }
+
     /// The spared time span that contains this time, if the items of its begin would have been discarded.
     pub fn rescued_around(&self, at_ns: i64) -> Option<Spared> {
         let is_around = |(begin, end): (i64, i64)| begin <= at_ns && at_ns <= end && begin <= self.discarded_ns;

@@ -70,6 +70,9 @@ pub struct PathFacts {
     /// How the ends find each other: the discovery method and the reason for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<crate::DiscoveryFacts>,
+    /// DDS Security of the ends; absent if the study asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<crate::SecurityFacts>,
 }
 
 /// One side of a path: the interface of one end and its properties.

@@ -2,6 +2,8 @@
 
 mod budget;
 mod metric;
+mod pattern;
+mod published;
 mod view;
 
 pub use budget::{
@@ -9,7 +11,9 @@ pub use budget::{
     MissesLimit, MissesLimits, THROUGHPUT,
 };
 pub use metric::Metric;
-pub use view::{
-    AgainstSpec, HistogramSpec, MissWindow, Pattern, Published, PublishedFigures, RangeSpec, ReportSpec,
-    SPREAD_METRICS, TailSpec,
+pub use pattern::Pattern;
+pub use published::{
+    ChosenLevels, FigureCompared, FigureMetric, FigureStatistic, FigureUnit, OwnFigure, Published, PublishedColumn,
+    PublishedFigures, PublishedNumber, PublishedRow, PublishedTable,
 };
+pub use view::{AgainstSpec, HistogramSpec, MissWindow, RangeSpec, ReportSpec, SPREAD_METRICS, TailSpec};

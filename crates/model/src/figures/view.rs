@@ -1,8 +1,8 @@
-//! How the report shows a study, and results that other people published about the same question.
+//! How the report shows a study.
 
+use super::published::Published;
 use crate::{Metric, Nanos};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// How the report shows the result of the study.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -103,97 +103,6 @@ pub struct TailSpec {
     pub one_in: u64,
 }
 
-/// A result that other people published, measured on other hardware.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Published {
-    /// Name of the result in the publication: a row of a published table, or a case.
-    pub name: String,
-    /// Text with which the publication describes the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Number of messages that the publication gives for each bin; the last number belongs to the bin without an upper
-    /// end.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub histogram: Vec<u64>,
-    /// Number of runs that the publication gives for each pattern of a load's effect.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub patterns: BTreeMap<Pattern, u64>,
-    /// Mean, standard deviation and maximum of one metric, as the publication gives them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub figures: Option<PublishedFigures>,
-}
-
 /// Metrics whose mean, standard deviation and maximum are compared with a baseline and a publication.
 pub const SPREAD_METRICS: [Metric; 5] =
     [Metric::RoundTrip, Metric::OutNetwork, Metric::Out, Metric::BackNetwork, Metric::Back];
-
-/// Figures of one metric that other people published, each from the smallest to the largest published value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PublishedFigures {
-    /// Metric of this report that comes nearest to the published latency.
-    pub metric: Metric,
-    /// Smallest and largest published mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean: Option<[Nanos; 2]>,
-    /// Smallest and largest difference of a published mean to the mean of the publication's baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_above: Option<[Nanos; 2]>,
-    /// Smallest and largest published standard deviation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stddev: Option<[Nanos; 2]>,
-    /// Smallest and largest published maximum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max: Option<[Nanos; 2]>,
-}
-
-/// Pattern of the effect of a load on the communication of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// Pattern "discovery starved": the ends never found each other, or found each other only long after they were
-    /// opened.
-    DiscoveryStarved,
-    /// Pattern "publish blocked": a send call took long.
-    PublishBlocked,
-    /// Pattern "sender starved": the publishing thread waited for a CPU, according to context switches at that time.
-    SenderStarved,
-    /// Pattern "main thread blocked": the publishing thread stopped between its send calls, and no context switches
-    /// show that it waited for a CPU. In most cases the thread waited for a lock.
-    MainThreadBlocked,
-    /// Pattern "total time longer": the trial took longer than its schedule, and no send call was the cause.
-    TotalTimeLonger,
-    /// Pattern "messages lost": messages were lost or not sent.
-    MessagesLost,
-    /// Pattern "answers late": answers took long, and none of the other patterns was found.
-    AnswersLate,
-    /// Pattern "no effect": none of the other patterns was found.
-    NoEffect,
-}
-
-impl Pattern {
-    /// All patterns of effects of a load, the most serious pattern first.
-    pub const ALL: [Pattern; 8] = [
-        Pattern::DiscoveryStarved,
-        Pattern::PublishBlocked,
-        Pattern::SenderStarved,
-        Pattern::MainThreadBlocked,
-        Pattern::TotalTimeLonger,
-        Pattern::MessagesLost,
-        Pattern::AnswersLate,
-        Pattern::NoEffect,
-    ];
-
-    /// Name in words of the pattern of a load's effect, for example `sender starved`.
-    pub fn words(self) -> &'static str {
-        match self {
-            Pattern::DiscoveryStarved => "discovery starved",
-            Pattern::PublishBlocked => "publish blocked",
-            Pattern::SenderStarved => "sender starved",
-            Pattern::MainThreadBlocked => "main thread blocked",
-            Pattern::MessagesLost => "messages lost",
-            Pattern::AnswersLate => "answers late",
-            Pattern::TotalTimeLonger => "total time longer",
-            Pattern::NoEffect => "no effect",
-        }
-    }
-}

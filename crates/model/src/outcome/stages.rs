@@ -18,12 +18,17 @@ pub struct StageRow {
     /// Time at which the network card of this end received the message with this sequence number from the other end, ns.
     #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
     pub card_rx_ns: i64,
+    /// Time at which an executor at this end had taken the message with this sequence number of the other end from the middleware,
+    /// monotonic ns.
+    #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
+    pub taken_ns: i64,
 }
 
 impl StageRow {
     /// The row of a message without any stamp.
     pub fn without_stamps(seq: u64) -> StageRow {
-        StageRow { seq, queued_ns: NO_TIME, sent_ns: NO_TIME, card_ns: NO_TIME, card_rx_ns: NO_TIME }
+        let [queued_ns, sent_ns, card_ns, card_rx_ns, taken_ns] = [NO_TIME; 5];
+        StageRow { seq, queued_ns, sent_ns, card_ns, card_rx_ns, taken_ns }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     Arrangement, Attribution, ByteSize, ClockSpec, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec,
     MiddlewareSettings, Nanos, PathSpec, PlaceSpec, Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling,
-    VlanSpec,
+    SecuritySpec, VlanSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,6 +40,11 @@ impl Plan {
         let trial = self.trials.iter().find(|one| one.id == trial)?;
         self.conditions.get(trial.condition).map(|condition| &condition.spec)
     }
+}
+
+/// Whether two texts name the same level of a factor: spaces between a number and its unit are optional, as in `64B` and `64 B`.
+pub fn is_same_level(a: &str, b: &str) -> bool {
+    a.chars().filter(|c| *c != ' ').eq(b.chars().filter(|c| *c != ' '))
 }
 
 /// A condition: one combination of levels of the factors.
@@ -108,6 +113,9 @@ pub struct TrialSpec {
     /// Settings that the threads of the middleware inherit from the measuring process.
     #[serde(default, skip_serializing_if = "MiddlewareSettings::is_default")]
     pub middleware: MiddlewareSettings,
+    /// DDS Security of the participants; absent = the drivers load no security plug-ins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<SecuritySpec>,
     /// When samples are sent from the agents to the controller.
     pub collect: Collect,
     /// Which events of the kernel are recorded, to find the causes of late messages.
@@ -202,6 +210,14 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// Number of sent messages that ends the trial, if the study counts messages in place of slots.
+    pub fn loops(&self) -> Option<u64> {
+        match self {
+            Measure::PingPong(p) => p.length.loops(),
+            Measure::Flow(_) => None,
+        }
+    }
+
     /// Receive mode: how the ends of the measurement receive messages.
     pub fn receive(&self) -> ReceiveMode {
         match self {
@@ -279,6 +295,40 @@ pub enum Length {
     Slots(u64),
     /// The trial ends after this time, not counting the warm-up.
     Duration(Nanos),
+    /// The trial ends when this number of messages was sent after the warm-up. Slots that the sender missed are not among them, so
+    /// that a trial has more slots the longer its sender was held up.
+    Loops(u64),
+}
+
+impl Length {
+    /// A trial that counts loops ends after this many times the number of its loops, in slots, even if the sender missed most of
+    /// them.
+    pub const MOST_SLOTS_PER_LOOP: u64 = 4;
+
+    /// Number of measured slots for which the sender must have a schedule and memory at this period, ns.
+    pub fn most_slots(self, period_ns: i64) -> u64 {
+        match self {
+            Length::Slots(slots) => slots,
+            Length::Duration(time) => (time.0 / period_ns.max(1)).max(1) as u64,
+            Length::Loops(loops) => loops.saturating_mul(Length::MOST_SLOTS_PER_LOOP),
+        }
+    }
+
+    /// Number of measured slots if the sender misses none.
+    pub fn planned_slots(self, period_ns: i64) -> u64 {
+        match self {
+            Length::Loops(loops) => loops,
+            other => other.most_slots(period_ns),
+        }
+    }
+
+    /// Number of messages after which the trial ends; `None` if it ends after a number of slots or after a time.
+    pub fn loops(self) -> Option<u64> {
+        match self {
+            Length::Loops(loops) => Some(loops),
+            Length::Slots(_) | Length::Duration(_) => None,
+        }
+    }
 }
 
 /// What a sender with a schedule (an open loop) does with slots that it missed because it was delayed.
@@ -322,6 +372,9 @@ pub enum Collect {
 pub struct DriverSpec {
     /// Name of the driver of an end, e.g. `cyclonedds`.
     pub name: String,
+    /// Name of the driver in the study, if `name` is its build with DDS Security instead; absent = `name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
     /// Options that are passed to the driver's function `open`, in the terms of the driver.
     pub options: BTreeMap<String, String>,
     /// The user's own configuration file for the vendor's middleware, which Tailbound passes to the middleware
@@ -331,6 +384,22 @@ pub struct DriverSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ConfigFile>,
 }
+
+impl DriverSpec {
+    /// Name of the driver without the suffix of the build with DDS Security: both builds of a driver have the same
+    /// options, threads and limits.
+    pub fn family(&self) -> &str {
+        self.name.strip_suffix(SECURED).unwrap_or(&self.name)
+    }
+
+    /// Name of the driver in the study.
+    pub fn written(&self) -> &str {
+        self.written.as_ref().unwrap_or(&self.name)
+    }
+}
+
+/// What the name of a driver ends with if the driver is a build with DDS Security of another driver.
+pub const SECURED: &str = "-security";
 
 /// A file that the study names: a vendor configuration of the user, or a tool file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

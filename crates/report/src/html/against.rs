@@ -48,7 +48,7 @@ pub(crate) fn section(report: &Report) -> String {
     )
 }
 
-/// The table of means, standard deviations and maxima, with its differences to the baseline.
+/// The table of means, standard deviations, minima and maxima, with its differences to the baseline.
 fn spread_of(report: &Report) -> String {
     let Some(of) = spread::of(report) else { return String::new() };
     let mut heads: Vec<Head> = vec![left("condition")];

@@ -4,7 +4,7 @@ use crate::escape::{escape, prose};
 use crate::html::table::{left, number, right, table, words};
 use tailbound_document::number::{Unit, count, three_digits, time};
 use tailbound_document::{HostFact, PathReport, PathSide, Report};
-use tailbound_model::TrialStatus;
+use tailbound_model::{SecurityFacts, TrialStatus};
 
 pub(crate) fn path(report: &Report) -> String {
     if report.path.is_empty() {
@@ -46,6 +46,7 @@ fn one_path(path: &PathReport) -> String {
         let at = found.name.as_ref().map_or(at, |name| format!(", by the name {name}"));
         facts.push(format!("discovery was by {}{at}: {}", found.by, found.why));
     }
+    facts.extend(path.security.as_ref().map(security));
     let heads = [
         left("end"),
         left("interface"),
@@ -89,6 +90,16 @@ fn one_path(path: &PathReport) -> String {
         ids.join(", "),
         escape(&facts.join("; ")),
         table(&heads, &rows)
+    )
+}
+
+/// Sentence part about the DDS Security of the ends, with what their drivers report.
+fn security(facts: &SecurityFacts) -> String {
+    let in_force: Vec<String> = facts.in_force.iter().map(|(end, what)| format!("{end}: {what}")).collect();
+    let reported = if in_force.is_empty() { "nothing".into() } else { in_force.join(", ") };
+    format!(
+        "DDS Security had the governance {} ({}) and certificates {}; the drivers report {reported}",
+        facts.governance, facts.protections, facts.certificates
     )
 }
 

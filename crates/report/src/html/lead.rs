@@ -1,8 +1,8 @@
 //! The first screen of the HTML page: three tiles with the worst condition, the cause of its late messages, and the next
 //! step.
 
+use crate::cause_words::cause_words;
 use crate::escape::{escape, prose, thin};
-use crate::findings::causes::cause_words;
 use crate::findings::quantile_words::{label_with_share, tail_quantile};
 use tailbound_document::number::{THIN, Unit, count, share, time};
 use tailbound_document::{CauseShare, ConditionReport, Finding, FindingLevel, LossPlace, QuantileReport, Report};

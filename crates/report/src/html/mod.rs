@@ -32,6 +32,7 @@ mod next_steps;
 mod nodes;
 mod path_proof;
 mod patterns;
+mod published;
 mod range;
 mod since;
 mod stages;
@@ -39,6 +40,7 @@ pub(crate) mod table;
 mod terms;
 mod threads;
 mod tools;
+mod usual;
 mod words;
 
 pub(crate) use frame::render_drawn_frame;
@@ -101,9 +103,11 @@ pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String
         since::section(report),
         flow_axis::section(report),
         against::section(report),
+        published::section(report),
         words::warnings(report),
         words::why(report),
         figures::why(report),
+        usual::section(report),
         held::section(report),
         patterns::section(report),
         stages::section(report),

@@ -2,8 +2,8 @@
 
 use crate::html::figures;
 use crate::html::{
-    bins, clock_history, flow, gates, guests, held, launch, levels, loops, network_user, next_steps, patterns, range,
-    stages,
+    bins, clock_history, flow, gates, guests, held, launch, levels, loops, network_user, next_steps, patterns,
+    published, range, stages, usual,
 };
 use tailbound_document::Report;
 
@@ -24,6 +24,7 @@ const GROUPS: [Group; 5] = [
             ("since", "Since the last run"),
             ("flow-axis", "Flow against a factor"),
             ("against", "Against the baseline"),
+            ("published", "Published numbers"),
             ("tools", "Other programs"),
             ("copy", "Copy and repeat"),
         ],
@@ -34,6 +35,7 @@ const GROUPS: [Group; 5] = [
             ("why", "Causes"),
             ("legs", "Where the time went"),
             ("worst", "Worst messages"),
+            ("usual", "Ordinary messages"),
             ("held", "Held and released together"),
             ("patterns", "Effects of loads"),
             ("stages", "Stages of a message"),
@@ -112,12 +114,14 @@ fn is_there(report: &Report, id: &str) -> bool {
         "flow" => flow::is_there(report),
         "against" => report.against.is_some(),
         "patterns" => patterns::is_there(report),
+        "published" => published::is_there(report),
         "bins" => bins::is_there(report),
         "gates" => gates::is_there(report),
         "launch" => launch::is_there(report),
         "levels" => levels::is_there(report),
         "network-user" => network_user::is_there(report),
         "stages" => stages::is_there(report),
+        "usual" => usual::is_there(report),
         "clock" => clock_history::is_there(report),
         "held" => held::is_there(report),
         "loop" => loops::is_there(report),

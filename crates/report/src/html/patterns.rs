@@ -5,7 +5,7 @@ use crate::escape::escape;
 use crate::html::table::{Head, left, number, right, table, words};
 use crate::tables::bins::ELSEWHERE;
 use crate::tables::patterns::{Table, cell, said};
-use tailbound_document::Report;
+use tailbound_document::{PublishedReport, Report};
 
 pub(crate) fn is_there(report: &Report) -> bool {
     Table::of(report).is_some() || !said(report).is_empty()
@@ -26,7 +26,8 @@ pub(crate) fn section(report: &Report) -> String {
     let row = |name: String, cells: String| format!("<tr>{name}{cells}</tr>\n");
     let mut rows: Vec<String> =
         patterns.measured.iter().map(|(c, of)| row(super::conditions::row_head(&all, c), counts(of))).collect();
-    for p in report.published.iter().filter(|p| !p.patterns.is_empty() || p.text.is_some()) {
+    let is_row = |p: &&PublishedReport| !p.patterns.is_empty() || (p.text.is_some() && p.table.is_none());
+    for p in report.published.iter().filter(is_row) {
         let text = p.text.as_ref().map_or(String::new(), |t| format!(": {}", escape(t)));
         let name =
             format!("<td class=\"l wrap\">{}<span class=\"interval\">{ELSEWHERE}{text}</span></td>", escape(&p.name));

@@ -2,6 +2,8 @@
 
 use crate::escape::{escape, thin};
 use crate::html::table::{left, number, right, table, words};
+use crate::picture::canvas::Medium;
+use crate::picture::layout;
 use tailbound_analysis::waited;
 use tailbound_document::number::{Unit, count};
 use tailbound_document::{Report, Thread, ThreadReport};
@@ -22,13 +24,19 @@ pub(crate) fn section(report: &Report) -> String {
     ));
     let mut trials: Vec<usize> = report.threads.iter().map(|t| t.trial).collect();
     trials.dedup();
+    // Trials of one condition have the same layout, except for the CPUs on which threads ran last.
+    let is_first = |trial: usize| {
+        let condition_of = |id: usize| report.trial(id).map(|trial| trial.condition);
+        trials.iter().find(|other| condition_of(**other) == condition_of(trial)) == Some(&trial)
+    };
     let one = |trial: usize, open: bool| {
         let name = report.trial(trial).map_or("", |t| &report.conditions[t.condition].name);
         let mark = if otherwise(report, trial) { " (otherwise than asked)" } else { "" };
         format!(
-            "<details{}><summary>Trial {trial}: {}{mark}</summary>\n{}</details>\n",
+            "<details{}><summary>Trial {trial}: {}{mark}</summary>\n{}{}</details>\n",
             if open { " open" } else { "" },
             escape(&thin(name)),
+            if is_first(trial) { drawing(report, trial) } else { String::new() },
             threads(&processes(report, trial).collect::<Vec<_>>())
         )
     };
@@ -45,6 +53,18 @@ pub(crate) fn section(report: &Report) -> String {
     }
     html.push_str("</section>\n");
     html
+}
+
+/// The drawing of the CPUs of a trial's threads.
+fn drawing(report: &Report, trial: usize) -> String {
+    let drawn = layout::draw(report, trial, Medium::Page);
+    drawn.map_or(String::new(), |drawn| {
+        format!(
+            "<figure><div class=\"picture\">{}</div><figcaption>{}.</figcaption></figure>\n",
+            drawn.embed(),
+            layout::TITLE
+        )
+    })
 }
 
 fn processes(report: &Report, trial: usize) -> impl Iterator<Item = &ThreadReport> {

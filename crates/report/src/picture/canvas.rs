@@ -75,7 +75,7 @@ impl Canvas {
         self
     }
 
-    /// Sets the width of a small drawing that stands beside others.
+    /// Sets the width of a small drawing that is shown beside others.
     pub fn wide(mut self, width: f64) -> Canvas {
         self.width = width;
         self

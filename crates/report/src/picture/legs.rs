@@ -30,7 +30,7 @@ const PARTS: [Part; 4] = [
 /// of the pong.
 const WHOLE: [Part; 2] = [PARTS[0], ("round_trip_ns", "round trip", "out", |m| m.round_trip_ns)];
 
-/// A message, with its name that stands beside the axis.
+/// A message, with its name that is shown beside the axis.
 struct Bar<'r> {
     of: &'r ConditionReport,
     message: &'r Message,

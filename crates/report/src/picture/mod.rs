@@ -15,6 +15,7 @@ pub(crate) mod gate_timeline;
 mod histogram;
 mod ladder;
 mod latency;
+pub(crate) mod layout;
 mod legs;
 pub(crate) mod levels;
 pub(crate) mod limits;
@@ -73,11 +74,13 @@ pub enum Figure {
     NetworkUser,
     /// Small charts of the round trips over time, one for each level of a factor.
     Levels,
+    /// Drawing of the CPUs that threads, virtual CPUs and interrupts of the first trial may use.
+    Layout,
 }
 
 impl Figure {
     /// All charts with their names, in the order of the HTML page.
-    pub const ALL: [(Figure, &str); 14] = [
+    pub const ALL: [(Figure, &str); 15] = [
         (Figure::Flow, "flow"),
         (Figure::Overhead, "overhead"),
         (Figure::Latency, "latency"),
@@ -92,6 +95,7 @@ impl Figure {
         (Figure::GateTimeline, "gate-timeline"),
         (Figure::NetworkUser, "network-user"),
         (Figure::Levels, "levels"),
+        (Figure::Layout, "layout"),
     ];
 }
 
@@ -146,6 +150,12 @@ fn draw(report: &Report, figure: Figure) -> Result<String, Problem> {
         Figure::Levels => {
             let none = "no factor of the study has 2 to 12 levels with answered messages";
             (levels::rows(report).unwrap_or_default(), none)
+        }
+        Figure::Layout => {
+            let trial = report.threads.first().map(|process| process.trial);
+            let drawn = trial.and_then(|trial| layout::draw(report, trial, Medium::Still));
+            let title = trial.map_or(String::new(), |trial| format!("{} (trial {trial})", layout::TITLE));
+            ((title, drawn.into_iter().collect()), "the record has no threads of a trial")
         }
         _ => (of_round_trips(report, figure, none)?, none),
     };
@@ -220,7 +230,8 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
         | Figure::GateWaits
         | Figure::GateTimeline
         | Figure::NetworkUser
-        | Figure::Levels => {
+        | Figure::Levels
+        | Figure::Layout => {
             ("Round trip: median with its 95 % interval, p99 thin, maximum as a triangle".into(), latency::draw(chart))
         }
     })

@@ -5,6 +5,7 @@ use crate::text::Paint;
 use tailbound_document::short_factor;
 
 /// A column of a terminal table: its head, the first and second line of every row, and its alignment.
+#[derive(Clone)]
 pub(crate) struct Column {
     pub head: String,
     pub cells: Vec<(String, String)>,
@@ -54,6 +55,18 @@ impl Grid {
             last.cells.push((name, String::new()));
         }
         grid
+    }
+
+    /// Makes tables with these columns, of which each begins with the first column. No table is wider than the terminal.
+    pub fn of_columns(first: &Column, columns: Vec<Column>, width: usize) -> Vec<Grid> {
+        let mut grids: Vec<Grid> = Vec::new();
+        for column in columns {
+            match grids.last_mut().filter(|g| g.width() + column.width() <= width) {
+                Some(grid) => grid.columns.push(column),
+                None => grids.push(Grid { columns: vec![first.clone(), column], factors: 1, over: None }),
+            }
+        }
+        grids
     }
 
     /// Width of all columns of the table and of the spaces after them, in characters.

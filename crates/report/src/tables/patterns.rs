@@ -60,5 +60,6 @@ pub(crate) fn table(report: &Report, summary: &Summary) -> Option<(String, Grid)
 /// Sentences of the report about published results, marked as published by others.
 pub(crate) fn said(report: &Report) -> Vec<String> {
     let said = |p: &PublishedReport| Some(format!("{} ({ELSEWHERE}): {}.", p.name, p.text.as_ref()?));
-    report.published.iter().filter_map(said).collect()
+    // The text of a published table is shown with the table.
+    report.published.iter().filter(|p| p.table.is_none()).filter_map(said).collect()
 }

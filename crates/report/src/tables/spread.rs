@@ -1,4 +1,4 @@
-//! Means, standard deviations and maxima with their differences to the study's baseline, as columns of a table for the
+//! Means, standard deviations, minima and maxima with their differences to the study's baseline, as columns of a table for the
 //! terminal, for Markdown and for the HTML page; published figures are rows of the same table.
 
 use crate::tables::bins::ELSEWHERE;
@@ -8,7 +8,7 @@ use tailbound_document::number::Unit;
 use tailbound_document::{AgainstReport, PublishedFiguresReport, PublishedReport, Report, SPREAD_STATISTICS};
 use tailbound_model::{Metric, SPREAD_METRICS};
 
-/// The table of means, standard deviations and maxima.
+/// The table of means, standard deviations, minima and maxima.
 pub(crate) struct Table {
     pub title: String,
     /// Columns with the levels of the rows; published rows have their name in the last one.
@@ -65,7 +65,7 @@ fn title(against: &AgainstReport, published: bool) -> String {
         false => String::new(),
     };
     format!(
-        "mean, standard deviation (sd) and maximum of the messages that have the figure, and below by how much each is \
+        "mean, standard deviation (sd), minimum and maximum of the messages that have the figure, and below by how much each is \
          above the figure of {}{elsewhere}; no interval: a maximum of one run has none for other runs",
         against.name()
     )
@@ -92,7 +92,7 @@ fn elsewhere(published: &PublishedFiguresReport, metric: Metric, at: usize) -> C
         return Cell::default();
     }
     let ns = |pair: Option<[i64; 2]>| pair.map(|pair| pair.map(|ns| ns as f64));
-    let values = [published.mean_ns, published.stddev_ns, published.max_ns];
+    let values = [published.mean_ns, published.stddev_ns, None, published.max_ns];
     Cell { value: ns(values[at]), difference: ns(published.mean_above_ns.filter(|_| at == 0)) }
 }
 

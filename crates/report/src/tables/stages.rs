@@ -32,8 +32,13 @@ fn described(condition: &str, of: &StageReport) -> String {
         (of.without_card.unwrap_or(0), "stamp of the network card"),
         (of.without_card_rx.unwrap_or(0), "stamp of the receiver's network card"),
         (of.without_received.unwrap_or(0), "receive timestamp"),
+        (of.without_taken.unwrap_or(0), "time of the take by the executor"),
     ];
-    let said = missing.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(" {} have no {what}.", count(n)));
+    // If the kernel stamped nothing, the table is about the executor.
+    let said = missing
+        .into_iter()
+        .filter(|(n, _)| (1..of.messages).contains(n) || (*n > 0 && of.width_ns.is_some()))
+        .map(|(n, what)| format!(" {} have no {what}.", count(n)));
     text.extend(said);
     if of.unused > 0 {
         text.push_str(&format!(" {} stamps could not be used.", count(of.unused)));
@@ -71,6 +76,7 @@ fn word(stage: StageWord) -> &'static str {
         StageWord::Wire => "wire",
         StageWord::ReceivePath => "receive path",
         StageWord::Thread => "thread",
+        StageWord::Executor => "executor",
     }
 }
 
@@ -128,6 +134,7 @@ mod tests {
             without_card: None,
             without_card_rx: None,
             without_received: Some(1),
+            without_taken: None,
             clocks_differ: false,
             wire_range: None,
             without_wire: 0,
@@ -168,6 +175,7 @@ mod tests {
             without_card: Some(0),
             without_card_rx: Some(2),
             without_received: Some(0),
+            without_taken: None,
             clocks_differ: true,
             wire_range: Some([part(StageWord::Wire, 0), part(StageWord::Wire, 16_000)].into()),
             without_wire: 1,

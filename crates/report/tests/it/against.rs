@@ -78,7 +78,11 @@ fn a_planted_cost_is_found_and_reported_as_by_compare() {
     for row in &against.rows[..2] {
         let of = |id: usize| report.conditions[id].round_trip.as_ref().unwrap();
         let (value, baseline) = (of(row.condition), of(row.baseline.unwrap()));
-        let statistics = |m: &MetricReport| [m.mean_ns.unwrap(), m.stddev_ns.unwrap(), m.max_ns.unwrap() as f64];
+        let ends = |m: &MetricReport| [m.min_ns, m.max_ns].map(|ns| ns.unwrap() as f64);
+        let statistics = |m: &MetricReport| {
+            let [min, max] = ends(m);
+            [m.mean_ns.unwrap(), m.stddev_ns.unwrap(), min, max]
+        };
         let found: Vec<_> = row.differences.iter().filter(|d| d.metric == "round_trip").collect();
         assert_eq!(found.iter().map(|d| d.statistic.as_str()).collect::<Vec<_>>(), SPREAD_STATISTICS);
         for (found, (value, baseline)) in found.iter().zip(statistics(value).into_iter().zip(statistics(baseline))) {
@@ -116,7 +120,7 @@ fn a_difference_between_two_clocks_is_a_range() {
     }
     let differences = report.conditions[2].differences(&report.conditions[0]);
     let out: Vec<_> = differences.iter().filter(|d| d.metric == "out").collect();
-    assert_eq!(out.iter().map(|d| d.statistic.as_str()).collect::<Vec<_>>(), ["mean", "max"]);
+    assert_eq!(out.iter().map(|d| d.statistic.as_str()).collect::<Vec<_>>(), ["mean", "min", "max"]);
     assert_eq!((out[0].baseline_ns, out[0].value_ns), ([10.0, 14.0], [13.0, 20.0]));
     assert_eq!(out[0].difference_ns, [-1.0, 10.0]);
 }

@@ -14,6 +14,7 @@ mod next_steps;
 mod page;
 mod patterns;
 mod perfetto;
+mod published;
 mod remaining;
 mod render;
 mod schema;

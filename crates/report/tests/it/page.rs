@@ -2,6 +2,7 @@
 
 use crate::stalls::{HOG, Stall, everything, report, stalls};
 use crate::support::{Given, GivenTrial, slot};
+use tailbound_document::HostFact;
 use tailbound_model::*;
 use tailbound_report::*;
 
@@ -158,4 +159,43 @@ fn the_latency_limit_is_a_line() {
     }
     report.conditions[0].above = Some(AboveReport { limit_ns: 1, metrics: Default::default() });
     assert!(!render_html(&report).contains("class=\"limit\""), "the limit is not on the axis");
+}
+
+/// Tests that each thread is in the drawing of the CPUs of its machine, with the CPUs that it may use, and that isolated CPUs
+/// are marked.
+#[test]
+fn the_cpus_of_threads_are_drawn() {
+    let mut report = hogged();
+    let host = report.trials[0].ends.values().next().unwrap().host.clone();
+    let facts = report.facts.iter_mut().find(|facts| facts.host == host).expect("facts of the host");
+    for (key, value) in [("cpu.online", "0-3"), ("cpu.isolated", "2-3")] {
+        facts.facts.retain(|fact| fact.key != key);
+        facts.facts.push(HostFact { key: key.into(), value: value.into(), unknown: None, source: String::new() });
+    }
+    report.threads[0].after.iter_mut().for_each(|thread| thread.cpus = "2-3".into());
+    let page = page(&report);
+    let drawn = section(&page, "threads").split("</figure>").next().unwrap().to_owned();
+    assert!(drawn.contains(&format!("machine {host}")) && drawn.contains("CPU 3</text>"), "{drawn}");
+    assert_eq!(drawn.matches(">isolated</text>").count(), 2, "{drawn}");
+    assert!(drawn.contains("data-cpus=\"2-3\""), "{drawn}");
+    let svg = render_svg(&report, Figure::Layout).unwrap();
+    assert!(svg.contains("machine") && !svg.contains("class=\"piece"), "a file has no style sheet: {svg}");
+}
+
+/// Tests that the threads that run a guest are in the drawing of its host, and not in the one of the guest.
+#[test]
+fn the_threads_that_run_a_guest_are_drawn_at_its_host() {
+    let mut report = hogged();
+    let host = report.trials[0].ends["ping"].host.clone();
+    let mut of_guest = report.facts[0].clone();
+    of_guest.host = "guest pong".into();
+    report.facts.insert(0, of_guest);
+    report.trials[0].ends.get_mut("pong").unwrap().host = "guest pong".into();
+    let vcpu = GuestThread { name: "vCPU 0".into(), vcpu: Some(0), tid: 7, cpus: "1".into() };
+    let guest = GuestSeen { guest: "pong".into(), threads: vec![vcpu], ..GuestSeen::default() };
+    report.trials[0].guests.push(guest);
+    let svg = render_svg(&report, Figure::Layout).unwrap();
+    let at = |words: &str| svg.find(words).unwrap_or_else(|| panic!("{words}: {svg}"));
+    let (own, threads) = (at(&format!("machine {host}")), at("guest pong: vCPU 0"));
+    assert!(own < threads && svg[own..threads].matches("machine ").count() == 1, "{svg}");
 }

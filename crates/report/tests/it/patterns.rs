@@ -404,9 +404,8 @@ fn counts_are_shown_next_to_published_ones() {
     report.published = vec![PublishedReport {
         name: "theirs".into(),
         text: Some("9 runs in three patterns".into()),
-        histogram: Vec::new(),
         patterns: [("publish blocked".to_owned(), 2), ("no effect".to_owned(), 7)].into(),
-        figures: None,
+        ..PublishedReport::from(&Published::default())
     }];
     let text = render_terminal(&report, 100, false);
     let at = text.find("number of trials under load with each pattern").unwrap();

@@ -149,7 +149,8 @@ fn a_record_without_a_single_answer_still_reads() {
     assert!(render_html(&report).contains("nothing was seen"));
     assert!(!render_markdown(&report).is_empty() && !render_csv(&report).is_empty());
     let problem = render_svg(&report, Figure::Latency).unwrap_err();
-    assert_eq!(problem.paragraph(), "this chart cannot be drawn: no message was answered");
+    let expected = "this chart cannot be drawn: no message was answered\n  help: these charts can be drawn: layout";
+    assert_eq!(problem.paragraph(), expected);
 }
 
 /// Tests that control characters in a study, a warning or a finding have no effect on a terminal.

@@ -195,15 +195,7 @@ fn not_started(what: String) -> Problem {
 
 /// All CPUs that a program may use. The agent itself runs on fewer CPUs, which its children would inherit.
 fn all_cpus() -> Option<CpuList> {
-    let agent = host::allowed_cpus();
-    let all = CpuList((0..4096).collect());
-    // The kernel reduces the list to the CPUs that the cpuset allows.
-    let on_a_thread = std::thread::spawn(move || {
-        let wanted = RoleScheduling { policy: None, cpus: Some(all) };
-        host::scheduling::enter(&wanted).map(|()| host::allowed_cpus())
-    });
-    let cpus = on_a_thread.join().ok().and_then(Result::ok).unwrap_or(agent);
-    Some(CpuList(cpus.into_iter().collect()))
+    Some(CpuList(host::scheduling::settable_cpus().into_iter().collect()))
 }
 
 /// Tries to set a scheduling on a thread that ends at once, so that a refusal is known with its full reason. Returns

@@ -40,7 +40,9 @@ struct End {
 
 impl LateMessages {
     pub fn new(order: &Order) -> LateMessages {
-        let running = RunningIncidents::new(order.slots.saturating_sub(order.warm_up), order.late_above_ns);
+        let loops = order.spec.measure.loops();
+        let messages = loops.unwrap_or(order.slots.saturating_sub(order.warm_up));
+        let running = RunningIncidents::new(messages, order.late_above_ns);
         LateMessages {
             ends: order.ends.iter().map(|_| End { rows: 0, running: running.clone() }).collect(),
             ordinary: VecDeque::new(),

@@ -179,8 +179,8 @@ impl ActiveLab {
             false => (&trial.pong, "pong", host),
         });
         hosts.find_map(|(end, name, host)| {
-            let cpu = end.scheduling.named_cpus().into_iter().find(|cpu| !host.cpus.contains(cpu))?;
-            let all = CpuList(host.cpus.iter().copied().collect());
+            let all = host.pinnable_cpus();
+            let cpu = end.scheduling.named_cpus().into_iter().find(|cpu| !all.0.contains(cpu))?;
             let text = format!("CPU {cpu} does not exist or is not allowed on {} ({name})", host.name());
             let remedy = format!("the host has the CPUs {all}: write `ends: {{ {name}: {{ cpus: ... }} }}`");
             Some(RunError::new(ExitCode::MachineNotFit, text, remedy))

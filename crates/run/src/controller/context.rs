@@ -1,5 +1,6 @@
 //! Data that every step of a run of the controller needs.
 
+use super::security::Security;
 use super::stop_signal::StopSignal;
 use std::path::PathBuf;
 use tailbound_host::journal::Journal;
@@ -16,6 +17,8 @@ pub(super) struct RunContext {
     pub logs: PathBuf,
     /// Whether agents report round trips while a trial runs.
     pub figures: bool,
+    /// Certificates and signed documents of DDS Security for the ends.
+    pub security: Security,
 }
 
 impl RunContext {

@@ -4,9 +4,9 @@ use super::{RunError, tool};
 use crate::end_plan::{DriverSource, driver_mode, with_driver_list};
 use crate::vendor_threads;
 use std::collections::BTreeMap;
-use tailbound_driver::{Description, DriverOption, LoadError, OptionType, QosPolicy};
+use tailbound_driver::{Description, DriverOption, Exclusion, LoadError, OptionType, QosPolicy};
 use tailbound_model::*;
-use tailbound_study::nearest;
+use tailbound_study::{BUILT_APART, nearest};
 
 /// Marks the conditions that a driver cannot run, whose driver or tool is not installed, or that need a network card that
 /// this host cannot give to a guest, as not possible, and removes their trials.
@@ -15,12 +15,18 @@ use tailbound_study::nearest;
 /// No condition can be run.
 pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunError> {
     let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
+    // What the driver finds here says nothing about another host or the image of a container.
+    let is_local =
+        plan.conditions.iter().all(|c| ![&c.spec.ping, &c.spec.pong].iter().any(|end| end.place.is_reached()));
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         for name in condition.spec.drivers().filter(|d| d.tool.is_none()).map(|d| &d.name) {
             if found.contains_key(name) || missing.contains_key(name) {
                 continue;
             }
-            match drivers(name) {
+            let lacks = |driver: &tailbound_driver::Driver| {
+                driver.description().lacks.clone().filter(|_| is_local).map(LoadError::Lacks)
+            };
+            match drivers(name).and_then(|driver| lacks(&driver).map_or(Ok(driver), Err)) {
                 Ok(driver) => drop(found.insert(name.clone(), driver)),
                 Err(e) => drop(missing.insert(name.clone(), e)),
             }
@@ -29,10 +35,14 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
     leave_out_missing(plan, &missing)?;
     let mut first = None;
     for condition in &mut plan.conditions {
-        let of_driver = |spec: TrialSpec| impossible(&spec, found.get(&spec.driver.name)?.description());
+        let of_driver = |spec: TrialSpec| {
+            let driver = found.get(&spec.driver.name)?.description();
+            let not_here = not_here(&spec.driver, driver).filter(|_| is_local);
+            not_here.or_else(|| impossible(&spec, driver).map(|problem| problem.what))
+        };
         let reason = match condition.spec.has_tool() {
             true => tool::impossible(&condition.spec),
-            false => of_each_end(&condition.spec).find_map(of_driver).map(|problem| problem.what),
+            false => of_each_end(&condition.spec).find_map(of_driver),
         };
         if let Some(reason) = reason.filter(|_| condition.not_possible.is_none()) {
             first.get_or_insert_with(|| reason.clone());
@@ -68,7 +78,7 @@ fn leave_out_missing(plan: &mut Plan, missing: &BTreeMap<String, LoadError>) -> 
     for condition in plan.conditions.iter_mut().filter(|c| c.not_possible.is_none()) {
         if let Some((name, error)) = is_missing(condition) {
             condition.not_possible = Some(match (error, name.as_str()) {
-                (LoadError::NotFound { .. }, "fastdds" | "ros2") => {
+                (LoadError::NotFound { .. }, name) if BUILT_APART.contains(&name) => {
                     format!("driver `{name}` is not installed; `dev/{name}` in the sources of Tailbound builds it")
                 }
                 _ => format!("driver `{name}`: {}", error.problem()),
@@ -99,6 +109,17 @@ fn ends_of(spec: &TrialSpec) -> impl Iterator<Item = &EndSpec> {
     [(of_ping, &spec.ping), (of_pong, &spec.pong)].into_iter().filter_map(|(has, end)| has.then_some(end))
 }
 
+/// The value of an option that is not possible on this machine, and those that are.
+fn not_here(driver: &DriverSpec, description: &Description) -> Option<String> {
+    driver.options.iter().find_map(|(key, value)| {
+        let here = description.option(key)?.here.as_ref()?;
+        let has = if here.is_empty() { "none".to_owned() } else { here.join(", ") };
+        let name = &description.name;
+        (!here.contains(value))
+            .then(|| format!("driver `{name}`: {key}={value} is not installed on this machine; installed: {has}"))
+    })
+}
+
 /// Makes the [`Problem`] for a trial that a driver cannot run; `key` is the key of the study that the user can change.
 fn refused(key: &str, what: impl Into<String>) -> Problem {
     Problem::new("driver_limit", what, "").at(key)
@@ -113,6 +134,12 @@ fn impossible(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
     }
     if let Some(reason) = super::discovery::lack(spec, driver) {
         return Some(refused("driver", reason));
+    }
+    if let Some(reason) = memory_lack(spec, driver) {
+        return Some(refused("driver", reason));
+    }
+    if let Some(reason) = super::security::lack(spec, driver) {
+        return Some(refused("security", reason));
     }
     let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
     let mode = driver_mode(receive);
@@ -194,7 +221,43 @@ fn impossible(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
             format!("driver {} does not have {} `{value}`; it has {has}", driver.name, q.policy),
         ));
     }
-    None
+    excluded(spec, driver)
+}
+
+/// Problem of a QoS policy whose value is impossible with the value of a driver option; `None` = all fit.
+fn excluded(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
+    let of_option = |key: &str| {
+        let default = || driver.option(key).and_then(|option| option.default.as_ref());
+        spec.driver.options.get(key).or_else(default)
+    };
+    let fits =
+        |policy: &str, x: &Exclusion| spec.qos.get(policy) != Some(&x.value) || of_option(&x.option) != Some(&x.is);
+    driver.qos.iter().find_map(|q| {
+        let x = q.excludes.iter().find(|x| !fits(&q.policy, x))?;
+        let (policy, value, option, is, why) = (&q.policy, &x.value, &x.option, &x.is, &x.why);
+        let what = format!("driver {} does not have {policy} `{value}` with `{option}: {is}`: {why}", driver.name);
+        Some(refused(&format!("qos.{policy}"), what))
+    })
+}
+
+/// Reason why a driver that uses shared memory does not reach the ends; `None` = it reaches them, or uses a network.
+fn memory_lack(spec: &TrialSpec, driver: &Description) -> Option<String> {
+    let only = driver.option("transport")?.values == ["shm"];
+    let asked = spec.driver.options.get("shared_memory").is_some_and(|is| is == "on");
+    if !only && !asked {
+        return None;
+    }
+    // One other host is one host too.
+    if matches!(spec.ping.place, PlaceSpec::Ssh(_)) && spec.ping.place == spec.pong.place {
+        return None;
+    }
+    let apart = [("ping", &spec.ping), ("pong", &spec.pong)].into_iter().find(|(_, end)| end.place.is_reached());
+    let (name, end) = apart?;
+    let why = if only { "has shared memory only" } else { "shares memory (`shared_memory: on`)" };
+    Some(format!(
+        "driver {} {why}, so that all ends must be processes of this host: the place of the {name} end is {}",
+        driver.name, end.place
+    ))
 }
 
 /// Reason why a driver cannot carry the topic of a load in addition to the measured topics; `None` = the driver can

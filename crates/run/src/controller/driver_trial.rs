@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::trial_length::{limit, quiet};
 use super::trial_state::{Part, TrialContext, TrialResult};
 use super::trial_steps::{begin, end, ends_run, finish, order, prepare};
-use super::{RunError, common_start, cpu_quota, discovery, flow, gated, proof, trial_store};
+use super::{RunError, common_start, cpu_quota, discovery, flow, gated, proof, security, trial_store};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tailbound_lab::LabError;
@@ -65,7 +65,8 @@ pub(super) async fn run(
         let host = lab.host_of(part.roles[0]).map_or(context.here, |h| h.facts.host.as_str());
         record_prepared(record, id, part, (host, &agent.clock))?;
     }
-    let unmatched = discovery::with_server(unmatched(&parts, spec), lab);
+    let ends = parts.iter().flat_map(|part| &part.prepared.ends);
+    let unmatched = discovery::with_server(security::hint(unmatched(&parts, spec), ends), lab);
     let unmet = unmatched.is_some();
     let Some(observed) = measure_observed(context, &mut parts, lab, record, (unmet, progress)).await? else {
         return Ok(None);
@@ -305,6 +306,10 @@ fn record_prepared(
         record.manifest.drivers.entry(part.order.spec.driver.name.clone()).or_insert_with(|| driver.clone());
     }
     for end in &part.prepared.ends {
+        if let Some(warning) = security::differences(&part.order.spec, end) {
+            record.warn(warning.at_trial(id))?;
+        }
+        security::record(record.manifest.trial_mut(id), end);
         let entry = record.manifest.trial_mut(id).ends.entry(end.name.clone()).or_default();
         *entry = EndRecord {
             host: host.to_owned(),

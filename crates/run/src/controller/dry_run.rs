@@ -1,7 +1,7 @@
 //! Describes what a run of a plan would do, without doing it.
 
 use super::conditions::levels;
-use super::{cpu_plan, discovery, knobs, tool, trial_length};
+use super::{cpu_plan, discovery, knobs, security, tool, trial_length};
 use crate::live_collect::ring_cells;
 use std::fmt::Write;
 use tailbound_lab::LabSpec;
@@ -45,7 +45,7 @@ pub fn dry_run(plan: &Plan) -> String {
             let _ = writeln!(out, "  LACKING: {} ({})", lack.what, lack.remedy);
         }
     }
-    for line in discovery::describe(plan) {
+    for line in discovery::describe(plan).into_iter().chain(security::describe(plan)) {
         let _ = writeln!(out, "  {line}");
     }
     let _ = writeln!(
@@ -123,7 +123,13 @@ fn length(spec: &TrialSpec) -> String {
     }
     let Some(flow) = spec.measure.flow() else {
         let (slots, warm_up) = trial_length::slots(spec);
-        return format!("{} slots after {warm_up} of warm-up", slots - warm_up);
+        let loops = spec.measure.loops();
+        return match loops {
+            Some(loops) => {
+                format!("{loops} loops after {warm_up} slots of warm-up, in at most {} slots", slots - warm_up)
+            }
+            None => format!("{} slots after {warm_up} of warm-up", slots - warm_up),
+        };
     };
     let pack = if flow.pack > 1 { format!("; each message has {} payloads", flow.pack) } else { String::new() };
     let plural = if flow.subscribers == 1 { "" } else { "s" };

@@ -20,10 +20,13 @@ const MATCH_TIMEOUT_EACH: Nanos = Nanos::from_secs(1);
 /// Name of the driver option that limits the number of unacknowledged messages.
 const UNACKED_LIMIT: &str = "unacked_limit";
 
-/// Longest time until all ends of a trial are matched.
+/// Longest time until all ends of a trial are matched. A load that begins before discovery may delay discovery until the
+/// load ends, so that its duration is added.
 pub(super) fn match_timeout(spec: &TrialSpec) -> Nanos {
     let further = (spec.measure.subscribers() + spec.measure.publishers()).saturating_sub(2);
-    Nanos(MATCH_TIMEOUT.0 + i64::from(further) * MATCH_TIMEOUT_EACH.0)
+    let before = spec.loads.iter().filter(|load| load.start == LoadStart::BeforeDiscovery);
+    let loaded = before.filter_map(|load| load.duration).max().unwrap_or(Nanos(0));
+    Nanos(MATCH_TIMEOUT.0 + i64::from(further) * MATCH_TIMEOUT_EACH.0 + loaded.0)
 }
 
 /// Reason why a driver cannot send a flow as the study asks; `None` = the driver can send it.

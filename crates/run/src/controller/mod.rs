@@ -39,6 +39,7 @@ mod proof;
 mod repeat;
 mod rolling;
 mod run;
+mod security;
 mod stages;
 mod stop_signal;
 mod tool;

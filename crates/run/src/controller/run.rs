@@ -7,6 +7,7 @@ use super::other_runs::OtherRuns;
 use super::places::{DriverFiles, Hosts};
 use super::progress::{Progress, ProgressEvent};
 use super::repeat::{Limits, RepeatOptions, fills_a_time, leave_out_rest};
+use super::security::Security;
 use super::trial_state::{TrialContext, TrialResult};
 use super::until::{self, UntilOptions};
 use super::{RunError, conditions, cpu_plan, driver_trial, knobs, machine_fit, stop_signal, tool, trial_length};
@@ -61,11 +62,12 @@ pub fn run(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Resu
     if let Some(error) = machine_fit::not_fit(&plan, options.driver_files) {
         return Err(error);
     }
+    let security = Security::make(&plan)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| RunError::new(ExitCode::Unexpected, format!("cannot start: {e}"), ""))?;
-    runtime.block_on(run_all(plan, options, progress))
+    runtime.block_on(run_all(plan, options, security, progress))
 }
 
 fn run_id() -> String {
@@ -74,7 +76,12 @@ fn run_id() -> String {
     format!("{:08x}", (now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 20)) as u32)
 }
 
-async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Result<Finished, RunError> {
+async fn run_all(
+    plan: Plan,
+    options: RunOptions,
+    security: Security,
+    progress: &mut dyn Progress,
+) -> Result<Finished, RunError> {
     // This comes before any change to a host: from here on, a signal ends the run in order.
     let stop = stop_signal::listen();
     let allowed = host::allowed_cpus();
@@ -114,7 +121,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     };
     let facts = host::facts::collect();
     let logs = record.dir().join("logs");
-    let context = RunContext { run_id, journal, stop, logs, figures: options.figures };
+    let context = RunContext { run_id, journal, stop, logs, figures: options.figures, security };
     let until = condition.as_ref();
     let may_use = CpuList(allowed.iter().copied().collect());
     let doing = Doing {

@@ -69,8 +69,13 @@ mod tests {
         let reading = |at_ns, offset_ns, width_ns| ClockOffset { at_ns, offset_ns, width_ns };
         let kernel = vec![reading(0, 1_000_000, 40), reading(1_000_000, 1_000_000, 60)].into();
         let card = vec![reading(0, -5_000_000, 400), reading(1_000_000, -5_000_010, 300)].into();
-        let row =
-            |queued_ns, sent_ns, card_ns, card_rx_ns| StageRow { seq: 3, queued_ns, sent_ns, card_ns, card_rx_ns };
+        let row = |queued_ns, sent_ns, card_ns, card_rx_ns| StageRow {
+            queued_ns,
+            sent_ns,
+            card_ns,
+            card_rx_ns,
+            ..StageRow::without_stamps(3)
+        };
         let mut rows = [row(1_000_500, 1_000_700, -4_999_005, -4_998_005), row(1_000_900, 3_000_000, NO_TIME, NO_TIME)];
         let mut fact = StageFact::default();
         convert(&mut rows, &[kernel, card], &mut fact);

@@ -23,12 +23,12 @@ pub(super) fn slots(spec: &TrialSpec) -> (u64, u64) {
         Measure::Flow(f) => return (flow::rows(f, spec.rate), 0),
     };
     let measured = match (p.length, spec.rate) {
-        (Length::Slots(n), _) => n,
-        (Length::Duration(d), Rate::Period(period)) => (d.0 / period.0.max(1)).max(1) as u64,
+        (length, Rate::Period(period)) => length.most_slots(period.0),
         (Length::Duration(d), Rate::Max) => {
             let most = if spec.collect == Collect::Live { u64::MAX >> 16 } else { MOST_SLOTS };
             ((d.0 / FASTEST_ROUND_TRIP_NS).max(1) as u64).min(most)
         }
+        (Length::Slots(n) | Length::Loops(n), Rate::Max) => n,
     };
     (measured + p.warm_up_slots, p.warm_up_slots)
 }
@@ -40,9 +40,9 @@ fn slots_time(spec: &TrialSpec) -> Nanos {
         Measure::Flow(f) => return f.whole(),
     };
     match (p.length, spec.rate) {
-        (_, Rate::Period(period)) => Nanos(slots(spec).0 as i64 * period.0),
+        (length, Rate::Period(period)) => Nanos((length.planned_slots(period.0) + p.warm_up_slots) as i64 * period.0),
         (Length::Duration(d), Rate::Max) => d,
-        (Length::Slots(n), Rate::Max) => Nanos(n as i64 * 50_000),
+        (Length::Slots(n) | Length::Loops(n), Rate::Max) => Nanos(n as i64 * 50_000),
     }
 }
 
@@ -83,8 +83,11 @@ pub(super) fn limit(spec: &TrialSpec) -> Duration {
     };
     let slots = slots(spec).0 as i64;
     let worst = match (p.length, spec.rate) {
-        (Length::Slots(_), Rate::Max) => slots.saturating_mul(p.timeout.0).min(24 * 3_600 * 1_000_000_000),
+        (Length::Slots(_) | Length::Loops(_), Rate::Max) => {
+            slots.saturating_mul(p.timeout.0).min(24 * 3_600 * 1_000_000_000)
+        }
         (Length::Duration(d), Rate::Max) => d.0 + p.warm_up_slots as i64 * p.timeout.0,
+        (Length::Loops(_), Rate::Period(period)) => slots.saturating_mul(period.0),
         _ => slots_time(spec).0.saturating_mul(2),
     };
     Nanos(worst.saturating_add(4 * p.timeout.0)).duration() + Duration::from_secs(30)
@@ -96,8 +99,8 @@ pub(super) fn tool_seconds(spec: &TrialSpec) -> u64 {
         Measure::Flow(flow) => flow.window.0,
         Measure::PingPong(p) => match (p.length, spec.rate) {
             (Length::Duration(d), _) => d.0,
-            (Length::Slots(n), Rate::Period(period)) => (n as i64).saturating_mul(period.0),
-            (Length::Slots(_), Rate::Max) => 0,
+            (Length::Slots(n) | Length::Loops(n), Rate::Period(period)) => (n as i64).saturating_mul(period.0),
+            (Length::Slots(_) | Length::Loops(_), Rate::Max) => 0,
         },
     };
     (ns as u64).div_ceil(1_000_000_000).max(1)

@@ -5,7 +5,7 @@ use super::agent_protocol::Lost;
 use super::context::RunContext;
 use super::trial_length::{limit, quiet, slots};
 use super::trial_state::{Part, TrialContext, TrialResult};
-use super::{RunError, cpu_plan, discovery, flow, free_cpus, host_watch};
+use super::{RunError, cpu_plan, discovery, flow, free_cpus, host_watch, security};
 use crate::live_collect;
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,8 @@ pub(super) fn begin(context: &TrialContext<'_>, lab: &ActiveLab, record: &mut Re
     let (id, spec) = (context.trial.id, context.spec());
     record.manifest.trial_mut(id).status = TrialStatus::Running;
     let discovery = (!spec.has_tool()).then(|| discovery::facts(spec, lab));
-    record.manifest.trial_mut(id).path = Some(PathFacts { discovery, ..lab.path.clone() });
+    record.manifest.trial_mut(id).path =
+        Some(PathFacts { discovery, security: security::facts(spec), ..lab.path.clone() });
     if let Some(settings) = lab.settings.and_then(|i| record.manifest.host_settings.get_mut(i)) {
         settings.trials.push(id);
     }
@@ -57,7 +58,11 @@ pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab,
         Role::Publisher(_) => (0, 0),
         _ => slots(spec),
     };
-    let end_order = |role: &Role| EndOrder { role: *role, options: discovery::options(spec, lab.place_of(*role), lab) };
+    let end_order = |role: &Role| EndOrder {
+        role: *role,
+        options: discovery::options(spec, lab.place_of(*role), lab),
+        security: context.run.security.of(spec, *role),
+    };
     let host = lab.host_of(roles[0]);
     let named_cpus = cpu_plan::named_cpus_at(spec, !roles[0].receives());
     let housekeeping = match host {

@@ -22,8 +22,8 @@ use tokio::time::Instant;
 const COLLECTING: Duration = Duration::from_secs(120);
 /// A time span of this host contains the time span of the ping's clock even if times are rounded when they are converted, ns.
 const ROUNDING_NS: i64 = 1_000;
-/// Longest time for an agent to send its thread switches.
-const SWITCHES: Duration = Duration::from_secs(20);
+/// Longest time for an agent to choose and send its thread switches.
+const SWITCHES: Duration = Duration::from_secs(60);
 
 /// Collects and stores the samples of all agents, then the events around the worst incidents.
 ///
@@ -303,15 +303,43 @@ async fn store_switches(
     lab: &mut ActiveLab,
     kept: &Kept<'_>,
 ) -> Result<(), RunError> {
-    let deadline = Instant::now() + SWITCHES;
     for (part, (roles, agent)) in parts.iter().zip(&mut lab.agents) {
         let Some(windows) = kept.of_agent(roles, agent).filter(|_| part.done.is_some()) else { continue };
-        if agent.send(Message::Switches(windows)).await.is_err() {
-            continue;
-        }
-        if let Ok(Message::Switched(seen)) = agent.message(deadline).await {
-            record.switches(part.order.trial, &agent.name, &seen)?;
+        let trial = part.order.trial;
+        match switches_of(agent, windows).await {
+            Ok(seen) => record.switches(trial, &agent.name, &seen)?,
+            Err(why) => record.warn(events_missing(&agent.name, &why).at_trial(trial))?,
         }
     }
     Ok(())
+}
+
+/// What an agent recorded in time spans of its clock; else the reason why it is not known.
+async fn switches_of(agent: &mut Agent, windows: Vec<(i64, i64)>) -> Result<Switches, String> {
+    agent.send(Message::Switches(windows)).await.map_err(|e| e.to_string())?;
+    match agent.message(Instant::now() + SWITCHES).await {
+        Ok(Message::Switched(seen)) => Ok(*seen),
+        Ok(_) => Err("it answered something else".into()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+fn events_missing(agent: &str, why: &str) -> Warning {
+    let what = format!(
+        "the agent `{agent}` did not send what the kernel recorded on its host, so that messages of this trial can be late \
+         without a known cause: {why}"
+    );
+    let remedy = "run fewer cycles per trial, so that less is recorded";
+    Warning::new("events_missing", Severity::Note, what, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_does_not_send_its_events_is_named() {
+        let warning = events_missing("pong", &super::super::agent_protocol::Lost::NoAnswer.to_string());
+        insta::assert_snapshot!(format!("{}\n{}", warning.problem.what, warning.problem.remedy));
+    }
 }

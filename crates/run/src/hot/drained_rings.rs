@@ -337,19 +337,19 @@ fn run_hasty(ping: &Ping<Ticks>, _: &Wire) -> u64 {
 
 #[test]
 fn each_slot_is_stored_once_and_complete() {
-    let pace = Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp };
+    let pace = Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp, loops: None };
     assert_eq!(trial(pace, run_patient), SLOTS);
 }
 
 #[test]
 fn each_slot_is_stored_once_and_complete_if_slots_are_skipped() {
-    let pace = Pace::Open { period_ns: 40, on_overrun: OnOverrun::Skip };
+    let pace = Pace::Open { period_ns: 40, on_overrun: OnOverrun::Skip, loops: None };
     assert_eq!(trial(pace, run_patient), SLOTS);
 }
 
 #[test]
 fn a_full_ring_ends_the_trial_and_no_row_is_written_over() {
-    let pace = Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp };
+    let pace = Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp, loops: None };
     assert!((CELLS..=SLOTS).contains(&trial(pace, run_hasty)));
 }
 

@@ -26,6 +26,9 @@ pub enum Pace {
         period_ns: i64,
         /// Rule for slots that become due while the sender is busy with an earlier slot.
         on_overrun: OnOverrun,
+        /// Number of slots after the warm-up that are sent, after which the trial ends; `None` = it ends after its number of
+        /// slots.
+        loops: Option<u64>,
     },
     /// Stop-and-wait: the thread that takes the answer sends the next slot.
     StopAndWait {
@@ -79,6 +82,8 @@ struct Progress {
     finished: AtomicBool,
     foreign: AtomicU64,
     send_error: AtomicI32,
+    /// Number of loops that were not sent before the last slot.
+    missing: AtomicU64,
 }
 
 impl<C: Clock, H: Hook> Ping<C, H> {
@@ -129,8 +134,8 @@ impl<C: Clock, H: Hook> Ping<C, H> {
     pub fn run_with(&self, t0_ns: i64, each_second: &mut dyn FnMut(), between: &mut impl Between) -> u64 {
         self.header.t0_ns.store(t0_ns, Release);
         match self.pace {
-            Pace::Open { period_ns, on_overrun } => {
-                let pace = (period_ns, on_overrun);
+            Pace::Open { period_ns, on_overrun, loops } => {
+                let pace = (period_ns, on_overrun, loops.map_or(u64::MAX, |loops| self.warm_up + loops));
                 // Two loops, so that messages without launch times cost nothing more.
                 let sent = match self.launch_after_ns.load(Relaxed) {
                     0 => self.open_loop::<_, false>(t0_ns, (pace, 0), each_second, between),
@@ -160,16 +165,19 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         slot < self.header.drained.stored.load(Acquire) + self.cells.len()
     }
 
-    /// Sends all slots in an open loop, with `LAUNCHED` each at its launch time, `launch_after_ns` after its due time. Returns the number of slots begun, which is smaller than the number of all
-    /// slots only if the ring was full.
+    /// Sends slots in an open loop until `most` are sent, with `LAUNCHED` each at its launch time, `launch_after_ns` after its due time.
+    /// Slots that were missed during the warm-up count as sent. Returns the number of slots begun, which is smaller than the number
+    /// of all slots only if `most` were sent or the ring was full.
     fn open_loop<B: Between, const LAUNCHED: bool>(
         &self,
         t0_ns: i64,
-        ((period_ns, on_overrun), launch_after_ns): ((i64, OnOverrun), i64),
+        ((period_ns, on_overrun, most), launch_after_ns): ((i64, OnOverrun, u64), i64),
         each_second: &mut dyn FnMut(),
         between: &mut B,
     ) -> u64 {
         let last_slot = self.slots - 1;
+        // Number of the first slot after the trial: each missed slot moves it.
+        let mut end = most;
         let mut now = self.clock.now();
         let mut next_second = now;
         for slot in 0..=last_slot {
@@ -189,10 +197,15 @@ impl<C: Clock, H: Hook> Ping<C, H> {
             if on_overrun == OnOverrun::Skip && now >= due + period_ns && slot < last_slot {
                 cell.flags.store(CELL_SKIPPED, Relaxed);
                 self.progress.not_sent.fetch_add(1, Relaxed);
+                end = end.saturating_add(u64::from(slot >= self.warm_up));
                 continue;
             }
             now = self.send_slot::<LAUNCHED>(slot, cell, now, due + launch_after_ns);
+            if slot + 1 >= end {
+                return slot + 1;
+            }
         }
+        self.progress.missing.store(end.saturating_sub(self.slots), Relaxed);
         self.slots
     }
 
@@ -308,6 +321,13 @@ impl<C: Clock, H: Hook> Ping<C, H> {
     /// Code of the last send call that failed (0 = none failed), and number of slots that were not sent.
     pub fn send_failures(&self) -> (i32, u64) {
         (self.progress.send_error.load(Relaxed), self.progress.not_sent.load(Relaxed))
+    }
+
+    /// Number of loops that are missing because the sender missed too many slots; `None` if none is missing, or the trial does not
+    /// count loops.
+    pub fn missing_loops(&self) -> Option<u64> {
+        let counts = matches!(self.pace, Pace::Open { loops: Some(_), .. });
+        Some(self.progress.missing.load(Relaxed)).filter(|missing| counts && *missing > 0)
     }
 
     /// True if stop-and-wait with a duration ended early because the sample memory was full.

@@ -2,11 +2,11 @@
 //! or without a hand-off to a second thread.
 
 use super::{Arrival, CardReceipts, Mailbox, Port, thread_id};
-use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex};
 use tailbound_abi::TB_FOREVER;
-use tailbound_driver::{Callbacks, Hot, LogLevel, View, ViewBuf, Wait};
+use tailbound_driver::{Callbacks, Code, Hot, LogLevel, View, ViewBuf, Wait};
 
 /// An end that processes the samples that it receives.
 pub trait Sink: Send + Sync + 'static {
@@ -27,12 +27,28 @@ pub struct Receiver<S> {
     pub card_receipts: Option<&'static CardReceipts>,
     /// Flag that, once set, ends the loops in which threads receive samples.
     pub stop: AtomicBool,
+    /// Number of calls of `take` that failed before `stop`, and the code of the last one.
+    pub failed: (AtomicU64, AtomicI32),
 }
 
 impl<S: Sink> Receiver<S> {
     /// Makes a receiver that passes samples directly to an end.
     pub fn new(sink: Arc<S>) -> Self {
-        Receiver { sink, mailbox: None, card_receipts: None, stop: AtomicBool::new(false) }
+        let failed = (AtomicU64::new(0), AtomicI32::new(0));
+        Receiver { sink, mailbox: None, card_receipts: None, stop: AtomicBool::new(false), failed }
+    }
+
+    /// Number of calls of `take` that failed, and the code of the last one.
+    pub fn failures(&self) -> (u64, Code) {
+        (self.failed.0.load(Relaxed), Code(self.failed.1.load(Relaxed)))
+    }
+
+    #[cold]
+    fn take_failed(&self, code: Code) {
+        if !self.stop.load(Acquire) {
+            self.failed.0.fetch_add(1, Relaxed);
+            self.failed.1.store(code.0, Relaxed);
+        }
     }
 
     #[inline]
@@ -57,12 +73,16 @@ impl<S: Sink> Receiver<S> {
     #[inline]
     pub(super) fn take(&self, reader: &Port, views: &mut ViewBuf) {
         let (hot, ep) = (reader.hot(), reader.endpoint());
-        if matches!(hot.take(ep, views), Ok(n) if n > 0) {
-            for view in views.iter() {
-                self.view(view);
+        match hot.take(ep, views) {
+            Ok(0) => {}
+            Ok(_) => {
+                for view in views.iter() {
+                    self.view(view);
+                }
+                // If the driver cannot release its views, it gives no more samples, and the messages count as lost.
+                let _ = hot.release(ep, views);
             }
-            // If the driver cannot release its views, it gives no more samples, and the messages count as lost.
-            let _ = hot.release(ep, views);
+            Err(code) => self.take_failed(code),
         }
     }
 

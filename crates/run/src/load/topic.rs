@@ -155,7 +155,7 @@ pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, Problem> {
         return Err(broken("the controller's order names a load that is not of kind `topic`"));
     };
     let driver = drivers(&order.spec.driver.name)?;
-    let plan = EndPlan::new(order, half.end()?, driver.description());
+    let plan = EndPlan::new(order, half.end()?, driver.description())?;
     let session = Session::open(&driver, &plan.options, Arc::new(Silent)).map_err(|e| broken(e.to_string()))?;
     let ep = create(&session, order, &plan, (half.index, half.part))?;
     let counts = Counts::default();

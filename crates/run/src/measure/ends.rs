@@ -3,7 +3,7 @@
 use super::driver_report::{json, qos, reason};
 use super::prepare::open_failed;
 use super::stream::{LAUNCH_HELP, Stream};
-use super::{SESSION, Stop, stages};
+use super::{SESSION, Stop, end_warnings, stages};
 use crate::end_plan::EndPlan;
 use crate::hot::*;
 use crate::thread_policy;
@@ -117,7 +117,9 @@ impl<C: Clock> Ends<C> {
     fn open_ping(&mut self, p: &PingPong, opening: Opening<'_, C>, memory: Memory) -> Result<&'static Session, Stop> {
         let (order, plan) = (opening.order, opening.plan);
         let pace = match order.spec.rate {
-            Rate::Period(period) => Pace::Open { period_ns: period.0, on_overrun: p.on_overrun },
+            Rate::Period(period) => {
+                Pace::Open { period_ns: period.0, on_overrun: p.on_overrun, loops: p.length.loops() }
+            }
             Rate::Max => Pace::StopAndWait { duration_ns: order.duration_ns },
         };
         let sink = |memory: &Memory, clock: C, writer: Option<Port>| {
@@ -317,6 +319,15 @@ impl<C: Clock> Ends<C> {
                     )
                     .at_end("ping"),
                 );
+            }
+            if let Some(missing) = end.sink.missing_loops() {
+                let most = tailbound_model::Length::MOST_SLOTS_PER_LOOP;
+                let text = format!(
+                    "the trial ended {missing} loops early: the sender missed so many slots that the trial had {most} times as \
+                     many slots as loops"
+                );
+                let help = "use a longer period, or `slots` in place of `loops`";
+                warnings.push(Warning::new("loops_missing", Severity::Invalid, text, help).at_end("ping"));
             }
             if end.sink.ran_out_of_memory() {
                 let text = "the trial ended earlier than planned because the sample memory was full";
@@ -539,42 +550,8 @@ impl<S: Sink> End<S> {
         let header = self.memory.header();
         // A trial that was asked to end early has ended by a full ring.
         let dropped = if header.ended_early.load(Acquire) == 0 { header.dropped.load(Relaxed) } else { 0 };
-        let mut warn = |code, severity, text, remedy| {
-            warnings.push(Warning::new(code, severity, text, remedy).at_end(self.role.word()));
-        };
-        match (dropped, order.ring.is_some()) {
-            (0, _) => {}
-            (_, false) => {
-                let text = format!("{dropped} rows did not fit into the sample memory");
-                warn("buffer_full", Severity::Invalid, text, "");
-            }
-            (_, true) => {
-                let what = if !self.role.receives() { "slots were not sent" } else { "rows were not kept" };
-                let text = format!("{dropped} {what}: the samples in memory were not stored in time");
-                let remedy =
-                    "check whether the agent or the controller got no CPU, and whether the disk of the record is slow";
-                warn("buffer_full", Severity::Invalid, text, remedy);
-            }
-        }
-        let late = header.late.load(Relaxed);
-        if late > 0 {
-            let after = Nanos(crate::live_collect::settle_ns(&order.spec));
-            let text = format!(
-                "{late} answers came more than {after} after the message was sent, when its slot was already stored"
-            );
-            warn("late_answers", Severity::Warning, text, "use a longer timeout, or `collect: after`");
-        }
-        let raced = header.raced.load(Relaxed);
-        if raced > 0 {
-            let text = format!("{raced} answers came while their slot was being stored");
-            warn("late_answers", Severity::Invalid, text, "use a longer timeout, or `collect: after`");
-        }
         let refused = header.refused.load(Relaxed);
-        if refused > 0 {
-            let code = tailbound_driver::Code(header.refusal.load(Relaxed) as i32);
-            let text = format!("{refused} answers were not sent; the driver's last refusal: {code}");
-            warnings.push(Warning::new("send_failed", Severity::Warning, text, "").at_end(self.role.word()));
-        }
+        warnings.extend(end_warnings::of(self.role, order, header, dropped, self.receiver.failures()));
         log.push_str(&self.door.log_text());
         let rows = header.rows.load(Relaxed);
         EndDone {

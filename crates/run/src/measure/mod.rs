@@ -5,6 +5,7 @@
 //! and `done`.
 
 mod driver_report;
+mod end_warnings;
 mod ends;
 mod flow_ends;
 mod prepare;
@@ -85,7 +86,9 @@ fn serve(
     let driver: Driver = drivers(&order.spec.driver.name).map_err(no_driver)?;
     prepare::thread_policies(order, &driver)?;
     prepare::check_limits(order, &driver)?;
-    let plans: Vec<EndPlan> = order.ends.iter().map(|end| EndPlan::new(order, end, driver.description())).collect();
+    let plan = |end| EndPlan::new(order, end, driver.description());
+    let plans: Result<Vec<EndPlan>, Problem> = order.ends.iter().map(plan).collect();
+    let plans = plans.map_err(|problem| Failed::of(ExitCode::RunFailed, problem))?;
     let trial = Trial { connection, order, plans, memories, driver: &driver };
     let scripted = driver.description().has("scripted_clock")
         && order.spec.driver.options.get("clock").is_some_and(|c| c == "scripted");

@@ -178,7 +178,7 @@ mod tests {
             run_id: "1".into(),
             trial: 0,
             spec: plan.conditions[0].spec.clone(),
-            ends: roles.iter().map(|role| EndOrder { role: *role, options: Vec::new() }).collect(),
+            ends: roles.iter().map(|role| EndOrder { role: *role, options: Vec::new(), security: None }).collect(),
             slots: 1,
             warm_up: 0,
             duration_ns: None,

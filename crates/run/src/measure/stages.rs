@@ -23,7 +23,7 @@ struct Answer {
 }
 
 /// Sends the stamps of the messages of a writer to the supervisor: of the kernel in CLOCK_REALTIME, of the network card in its own
-/// clock. A driver that gives no stamps is none of its errors. Adds a warning if the study asks for stamps of the card and there is
+/// clock, of an executor in the monotonic clock. A driver that gives no stamps is none of its errors. Adds a warning if the study asks for stamps of the card and there is
 /// none.
 ///
 /// # Errors
@@ -95,6 +95,7 @@ fn add(rows: &mut BTreeMap<u64, StageRow>, stamps: &[(u64, String, i64)]) {
             "sent" => &mut row.sent_ns,
             "wire" => &mut row.card_ns,
             "received" => &mut row.card_rx_ns,
+            "taken" => &mut row.taken_ns,
             // A stage of a later driver.
             _ => continue,
         };
@@ -124,7 +125,7 @@ mod tests {
         add(&mut rows, &[stamp(7, "queued", 5), stamp(8, "queued", 9), stamp(7, "sent", 6), stamp(7, "received", 12)]);
         add(&mut rows, &[stamp(7, "queued", 50), stamp(7, "wire", 8), stamp(7, "echoed", 3), stamp(7, "received", 13)]);
         let [first, second] = [7, 8].map(|seq| rows[&seq]);
-        assert_eq!(first, StageRow { seq: 7, queued_ns: 5, sent_ns: 6, card_ns: 8, card_rx_ns: 12 });
+        assert_eq!(first, StageRow { seq: 7, queued_ns: 5, sent_ns: 6, card_ns: 8, card_rx_ns: 12, taken_ns: NO_TIME });
         assert_eq!(second, StageRow { queued_ns: 9, ..StageRow::without_stamps(8) });
     }
 

@@ -65,7 +65,7 @@ fn timer_and_both_readers_are_served_by_one_thread() {
         Ring::whole(cells),
         Box::leak(Box::default()),
         vec![0; 64].into(),
-        Pace::Open { period_ns: 100_000, on_overrun: OnOverrun::CatchUp },
+        Pace::Open { period_ns: 100_000, on_overrun: OnOverrun::CatchUp, loops: None },
         (SLOTS as u64, 0),
         100_000_000,
     );

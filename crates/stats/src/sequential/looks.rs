@@ -10,11 +10,11 @@ const FARTHEST: f64 = 9.0;
 
 /// Numbers of pairs at which a group-sequential test looks at the data, with the limit of each look.
 ///
-/// The limits for a smaller figure spend half of the error rate alpha, as one side of a two-sided test, as K. K. G. Lan and D. L. DeMets proposed (Discrete Sequential Boundaries for
-/// Clinical Trials, Biometrika 70, 1983), with a spending function like the limits of P. C. O'Brien and T. R. Fleming (A Multiple
-/// Testing Procedure for Clinical Trials, Biometrics 35, 1979): little early, most of it at the last look. They are computed by
-/// the recursion of P. Armitage, C. K. McPherson and B. C. Rowe (Repeated Significance Tests on Accumulating Data, Journal of the
-/// Royal Statistical Society A 132, 1969).
+/// The limits for a smaller figure spend half of the error rate alpha, as one side of a two-sided test, as K. K. G. Lan and
+/// D. L. DeMets proposed (Discrete Sequential Boundaries for Clinical Trials, Biometrika 70, 1983), with a spending function like the
+/// limits of P. C. O'Brien and T. R. Fleming (A Multiple Testing Procedure for Clinical Trials, Biometrics 35, 1979): little early,
+/// most of it at the last look. They are computed by the recursion of P. Armitage, C. K. McPherson and B. C. Rowe (Repeated
+/// Significance Tests on Accumulating Data, Journal of the Royal Statistical Society A 132, 1969).
 ///
 /// The limit for a larger figure is another one ([`Looks::limit_of_worse`]).
 #[derive(Debug, Clone, PartialEq)]

@@ -103,11 +103,16 @@ pub(crate) struct FanOutKeys {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PingPongKeys {
-    /// Length of each trial as a number of measured slots. It cannot be combined with `duration`.
+    /// Length of each trial as a number of measured slots. It cannot be combined with `duration` or `loops`.
     #[schemars(range(min = 1))]
     pub slots: Option<At<u64>>,
-    /// Length of each trial as a time, not counting the warm-up. It cannot be combined with `slots`. Default: `10 s`.
+    /// Length of each trial as a time, not counting the warm-up. It cannot be combined with `slots` or `loops`. Default: `10 s`.
     pub duration: Option<At<Duration>>,
+    /// Length of each trial as a number of messages that are sent after the warm-up. Missed slots do not count, so that a
+    /// sender that was held up for a minute ends a minute later. Needs `on_overrun: skip`. A trial has at most four slots for
+    /// each loop. It cannot be combined with `slots` or `duration`.
+    #[schemars(range(min = 1))]
+    pub loops: Option<At<u64>>,
     /// Length of the warm-up, as a number of slots or as a time. Warm-up slots are recorded and marked, but statistics
     /// leave them out. Default: `200 ms`; with `rate: max`, 1000 slots.
     pub warm_up: Option<At<WarmUp>>,

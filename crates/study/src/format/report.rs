@@ -1,6 +1,6 @@
 //! Keys of a study file that describe how the report shows the study.
 
-use super::{Duration, Named, Quantile};
+use super::{Duration, HistogramKeys, Named, PublishedKeys, Quantile};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,19 +40,6 @@ pub(crate) struct ReportKeys {
     pub published: Option<Vec<At<PublishedKeys>>>,
 }
 
-/// A table of bins of equal width, with an open bin for all larger values.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct HistogramKeys {
-    /// Metric whose values are counted in the bins. Default: `round-trip`.
-    pub metric: Option<HistogramMetric>,
-    /// Width of each bin of the table.
-    pub bin: At<Duration>,
-    /// Number of bins of the table below its open bin, which counts all larger values.
-    #[schemars(range(min = 1, max = 100))]
-    pub bins: At<u32>,
-}
-
 /// A time range of each trial, counted from the moment at which the first slot (slot 0) was due.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -83,85 +70,4 @@ pub(crate) struct TailKeys {
     /// condition, there is no estimate.
     #[schemars(range(min = 100))]
     pub one_in: At<u64>,
-}
-
-/// Metric whose values a table of bins counts.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum HistogramMetric {
-    /// Round trip: time from the begin of the send call to the receipt of the answer.
-    RoundTrip,
-    /// Half of the round trip of each message.
-    HalfRoundTrip,
-    /// Time from the begin of the send call at the ping end to the receipt at the pong end.
-    Out,
-    /// Time from the begin of the send call at the ping end until the kernel of the pong end's host has received the
-    /// message; needs receive timestamps of the kernel.
-    OutNetwork,
-    /// Time from the end of the pong end's send call to the receipt of the answer at the ping end.
-    Back,
-    /// Time from the end of the pong end's send call until the kernel of the ping end's host has received the answer;
-    /// needs receive timestamps of the kernel.
-    BackNetwork,
-    /// Time from the moment at which the message was due to the receipt of the answer.
-    FromIntended,
-    /// Time from the wake-up of the sender to the return of the send call (M2).
-    WakeToSent,
-}
-
-/// A result that other people published: `name`, and at least one other key.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PublishedKeys {
-    /// Name that the publication gives to the published row of results, or to the published case.
-    pub name: String,
-    /// Statement of the publication about the published result, as text.
-    pub text: Option<String>,
-    /// Histogram of the published result: number of messages in each bin of `report.histogram`, in the same order. The
-    /// last bin has no upper limit.
-    pub histogram: Option<At<Vec<u64>>>,
-    /// For each pattern of disturbed communication: number of published runs in which the pattern was found.
-    pub patterns: Option<PatternKeys>,
-    /// Mean, standard deviation and maximum of the published result: shown in the table of these figures that
-    /// `report.against` asks for.
-    pub figures: Option<At<FiguresKeys>>,
-}
-
-/// Published figures of one metric. Each is one time, or the smallest and the largest published time: `[7 us, 27 us]`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FiguresKeys {
-    /// Metric of the report that comes nearest to the published latency. Default: `round-trip`.
-    pub metric: Option<HistogramMetric>,
-    /// Published mean.
-    pub mean: Option<At<Vec<Duration>>>,
-    /// Published difference of the mean to the mean of the publication's baseline.
-    pub mean_above: Option<At<Vec<Duration>>>,
-    /// Published standard deviation.
-    pub stddev: Option<At<Vec<Duration>>>,
-    /// Published maximum.
-    pub max: Option<At<Vec<Duration>>>,
-}
-
-/// Number of published runs in which a load had each effect (pattern) on communication.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PatternKeys {
-    /// Number of published runs in which discovery did not complete while the load ran.
-    pub discovery_starved: Option<u64>,
-    /// Number of published runs in which a send call blocked.
-    pub publish_blocked: Option<u64>,
-    /// Number of published runs in which the publishing thread waited for a CPU.
-    pub sender_starved: Option<u64>,
-    /// Number of published runs in which the publishing thread stopped between its send calls and did not wait for a
-    /// CPU.
-    pub main_thread_blocked: Option<u64>,
-    /// Number of published runs in which messages were lost or not sent.
-    pub messages_lost: Option<u64>,
-    /// Number of published runs in which answers took long, and none of the other effects was found.
-    pub answers_late: Option<u64>,
-    /// Number of published runs in which the trial took longer for another reason.
-    pub total_time_longer: Option<u64>,
-    /// Number of published runs in which the load had no effect on communication.
-    pub no_effect: Option<u64>,
 }

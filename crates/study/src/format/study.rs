@@ -3,7 +3,7 @@
 use super::{
     AttributionKey, ClockKeys, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, GatesKeys, HostKeys,
     LoadKeys, MeasureChoice, MiddlewareKeys, PathChoice, PlaceChoice, PoliceKeys, Qos, QuietText, ReportKeys,
-    SchedulingKeys, ShapingKeys, Size, StreamKeys, VlanChoice, Word,
+    SchedulingKeys, SecurityChoice, ShapingKeys, Size, StreamKeys, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -61,6 +61,8 @@ pub(crate) struct StudyFile {
     /// Settings that the threads of the middleware inherit from the measuring process. Default: as for Tailbound's own
     /// threads.
     pub middleware: Option<MiddlewareKeys>,
+    /// DDS Security of the participants, or `off`: then the drivers load no security plug-ins. Default: `off`.
+    pub security: Option<At<SecurityChoice>>,
     /// When the ends send the samples to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
     /// Which events of the kernel are recorded, to find out why messages were late. Default: `auto`; `off` for

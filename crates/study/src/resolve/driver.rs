@@ -7,10 +7,12 @@ use crate::read::At;
 use crate::source::MAX_TEXT;
 use crate::tree::Node;
 use sha2::{Digest, Sha256};
-use tailbound_model::{ConfigFile, DriverSpec};
+use tailbound_model::{ConfigFile, DriverSpec, SECURED};
 
 /// Names of drivers that are not part of the binary; a script `dev/NAME` builds each of these drivers.
-pub const APART: [&str; 2] = ["fastdds", "ros2"];
+pub const APART: [&str; 5] = ["cyclonedds-security", "fastdds", "ros2", "iceoryx2", "zenoh"];
+/// Names of drivers that have a separate build with DDS Security.
+const WITHOUT_SECURITY: [&str; 1] = ["cyclonedds"];
 
 /// The driver of the ping end, and the driver of the pong end if the study names one.
 pub(super) fn drivers<'a>(
@@ -28,13 +30,22 @@ pub(super) fn drivers<'a>(
     }
 }
 
-pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<DriverSpec, Fault> {
-    let DriverChoice { name, config, options } = &choice.value;
+/// Resolves a driver. With DDS Security (`secured`), a driver without security is replaced by its build with security.
+pub(super) fn driver(choice: &At<DriverChoice>, secured: bool, context: &Context<'_>) -> Result<DriverSpec, Fault> {
+    let DriverChoice { name: written, config, options } = &choice.value;
+    let name = &match secured && WITHOUT_SECURITY.contains(&written.as_str()) {
+        true => format!("{written}{SECURED}"),
+        false => written.clone(),
+    };
     let known = context.options.known_drivers;
     let tool = tool(choice, context)?;
     let is_file = name.contains('/') || name.ends_with(".so");
     if tool.is_none() && !known.is_empty() && !is_file && !known.contains(&name.as_str()) {
         let help = match APART.contains(&name.as_str()) {
+            true if name != written => format!(
+                "`security` needs a build of driver `{written}` with DDS Security: `dev/{name}` in the sources of \
+                 Tailbound builds it, with the package libssl-dev"
+            ),
             true => format!("this driver is a separate file: `dev/{name}` in the sources of Tailbound builds it"),
             false => {
                 let all: Vec<&str> = known.iter().copied().chain(context.options.tools.iter().map(|t| t.0)).collect();
@@ -44,7 +55,8 @@ pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result
         return Err(Fault::new(choice.at, format!("there is no driver `{name}`")).help(help));
     }
     let config = config.as_ref().map(|path| text_file(path, context)).transpose()?;
-    Ok(DriverSpec { name: name.clone(), options: options.clone(), config, tool })
+    let replaced = (name != written).then(|| written.clone());
+    Ok(DriverSpec { name: name.clone(), written: replaced, options: options.clone(), config, tool })
 }
 
 /// Reads the tool file, if the study gives as its driver the path of a tool file, or a name that a known tool has and

@@ -19,6 +19,7 @@ mod pod;
 mod police;
 mod qos;
 mod scheduling;
+mod security;
 mod shaping;
 mod stream;
 mod vlan;
@@ -44,6 +45,7 @@ pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;
 pub(crate) use scheduling::scheduling;
+pub(crate) use security::security;
 use stream::stream;
 pub(crate) use vlan::vlan;
 
@@ -133,7 +135,9 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
     if let Some(keys) = of_ping_pong {
         ends::check_hand_off(keys, &ping, &pong)?;
     }
-    let spec_driver = driver::driver(driver, context)?;
+    let secured = file.security.as_ref().map(|choice| security(choice, context.dir)).transpose()?.flatten();
+    let of_driver = |choice| driver::driver(choice, secured.is_some(), context);
+    let spec_driver = of_driver(driver)?;
     // Recording every context switch slows a flow down, so it is off for flows unless the study asks for it.
     let is_flow = measure.flow().is_some();
     let spec = TrialSpec {
@@ -141,10 +145,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         payload,
         rate,
         stream: file.stream.as_ref().map(|keys| stream(keys, rate, &spec_driver)).transpose()?,
-        pong_driver: pong_driver
-            .map(|choice| driver::driver(choice, context))
-            .transpose()?
-            .filter(|d| *d != spec_driver),
+        pong_driver: pong_driver.map(of_driver).transpose()?.filter(|d| *d != spec_driver),
         driver: spec_driver,
         qos: file.qos.as_ref().map(qos::qos).transpose()?.unwrap_or_default(),
         domain,
@@ -160,6 +161,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         path: path.value,
         vlan: file.vlan.as_ref().map(|v| vlan(&v.value)).transpose()?.flatten(),
         arrangement: arranged,
+        security: secured,
         middleware: file.middleware.map(middleware).unwrap_or_default(),
         collect: match file.collect {
             None | Some(CollectChoice::After) => Collect::After,

@@ -5,6 +5,7 @@ mod budget;
 mod docs;
 mod factors;
 mod properties;
+mod published;
 mod schema;
 mod studies;
 mod until;

@@ -17,9 +17,20 @@ pub enum DriverSub {
     Check {
         /// Path of a shared object, or the name of a driver
         driver: String,
+        /// Option of the driver for all checks; can be repeated
+        #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_and_value)]
+        options: Vec<(String, String)>,
         /// Run the conformance suite in this process; if the driver crashes, this process crashes too
         #[arg(long, hide = true)]
         here: bool,
+    },
+    /// Compile the part of a driver that needs the headers of its middleware, on this machine
+    Build {
+        /// Name of the driver
+        driver: Buildable,
+        /// Directory of drivers to put it into; the default is ~/.local/lib/tailbound/drivers, which is always searched
+        #[arg(long, value_name = "DIRECTORY")]
+        into: Option<PathBuf>,
     },
     /// Print a condition of a study as a configuration file of the vendor: transport, and threads if the vendor has settings for them
     Export(Export),
@@ -31,6 +42,21 @@ pub enum DriverSub {
         #[arg(long)]
         cxx: bool,
     },
+}
+
+/// Reads `KEY=VALUE`.
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("KEY=VALUE is expected, for example executor=events".into()),
+    }
+}
+
+/// Drivers with a part that is compiled on the user's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Buildable {
+    /// The driver rclcpp, against the ROS 2 that is sourced
+    Rclcpp,
 }
 
 /// Vendors whose configuration format can be written.

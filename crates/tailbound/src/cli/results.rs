@@ -58,6 +58,8 @@ pub enum Picture {
     NetworkUser,
     /// Round trips over time of each level of a factor, small and side by side
     Levels,
+    /// CPUs that threads, virtual CPUs and interrupts may use
+    Layout,
 }
 
 #[derive(Debug, Args)]

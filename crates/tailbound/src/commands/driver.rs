@@ -1,15 +1,15 @@
 //! Runs `tailbound driver`: lists drivers, checks them, exports their configuration and creates the files of a new
 //! driver.
 
-use super::driver_template;
 use super::export::export;
-use crate::cli::DriverSub;
+use super::{driver_build, driver_template};
+use crate::cli::{Buildable, DriverSub};
 use crate::drivers;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{outln, width};
 use serde_json::json;
 use std::os::unix::process::ExitStatusExt;
-use tailbound_driver::{Driver, LoadError, conformance};
+use tailbound_driver::{Driver, Kv, LoadError, conformance};
 use tailbound_model::ExitCode;
 use tailbound_report::wrap;
 
@@ -18,9 +18,10 @@ pub fn driver(command: Option<&DriverSub>) -> CommandResult {
         None => list(false),
         Some(DriverSub::List(listed)) => list(listed.is_json()),
         Some(DriverSub::Export(args)) => export(args),
+        Some(DriverSub::Build { driver: Buildable::Rclcpp, into }) => driver_build::rclcpp(into.as_deref()),
         Some(DriverSub::New { directory, cxx }) => driver_template::write(directory, *cxx),
-        Some(DriverSub::Check { driver, here: true }) => check(driver),
-        Some(DriverSub::Check { driver, here: false }) => check_in_child(driver),
+        Some(DriverSub::Check { driver, options, here: true }) => check(driver, options),
+        Some(DriverSub::Check { driver, options, here: false }) => check_in_child(driver, options),
     }
 }
 
@@ -57,6 +58,9 @@ fn describe(driver: &Driver) {
         let text = format!("  {key:<14} {text}");
         outln!("{}", wrap(&text, width(), WIDTH_OF_KEYS).join("\n"));
     };
+    if let Some(why) = &d.lacks {
+        line("cannot be used", why);
+    }
     line("receive modes", &d.receive_modes.iter().map(|m| m.name()).collect::<Vec<_>>().join(" "));
     line("payload", &format!("up to {} B", d.limits.max_payload_bytes));
     if !d.capabilities.is_empty() {
@@ -78,10 +82,12 @@ fn describe(driver: &Driver) {
 }
 
 /// Runs the conformance suite in a child process, so that a driver that crashes does not end this process.
-fn check_in_child(name: &str) -> CommandResult {
+fn check_in_child(name: &str, options: &[(String, String)]) -> CommandResult {
     let unexpected = |e: std::io::Error| Failure::unexpected(format!("the conformance suite cannot be started: {e}"));
     let mut me = tailbound_host::own_program().map_err(unexpected)?;
-    let status = me.args(["driver", "check", "--here", name]).status().map_err(unexpected)?;
+    me.args(["driver", "check", "--here", name]);
+    me.args(options.iter().map(|(key, value)| format!("--option={key}={value}")));
+    let status = me.status().map_err(unexpected)?;
     match status.signal() {
         Some(signal) => {
             let name = nix::sys::signal::Signal::try_from(signal).map_or("a signal", |s| s.as_str());
@@ -93,9 +99,10 @@ fn check_in_child(name: &str) -> CommandResult {
     }
 }
 
-fn check(name: &str) -> CommandResult {
+fn check(name: &str, options: &[(String, String)]) -> CommandResult {
     let driver = drivers::find(name).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
-    let report = conformance::run(&driver, &mut |check| {
+    let options = options.iter().fold(Kv::new(), |all, (key, value)| all.with(key, value));
+    let report = conformance::run_with(&driver, &options, &mut |check| {
         let word = match check.outcome {
             conformance::CheckOutcome::Passed => "pass",
             conformance::CheckOutcome::Failed => "FAIL",

@@ -11,6 +11,7 @@ mod compare;
 mod discovery_server;
 mod doctor;
 mod driver;
+mod driver_build;
 mod driver_template;
 mod export;
 mod gates;

@@ -41,12 +41,12 @@ fn check_driver(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let made_by = match name {
-        "fastdds" => "`dev/fastdds` builds it, with the package libfastrtps-dev; ",
-        "ros2" => "`dev/ros2` builds it; ",
-        _ => "",
+        "fastdds" => "`dev/fastdds` builds it, with the package libfastrtps-dev; ".to_owned(),
+        _ if tailbound_study::BUILT_APART.contains(&name) => format!("`dev/{name}` builds it; "),
+        _ => String::new(),
     };
-    let candidates = known.iter().map(String::as_str).chain(["fastdds", "ros2"]);
-    let near = match (made_by, tailbound_study::nearest(name, candidates)) {
+    let candidates = known.iter().map(String::as_str).chain(tailbound_study::BUILT_APART);
+    let near = match (made_by.as_str(), tailbound_study::nearest(name, candidates)) {
         ("", Some(near)) => format!("did you mean `{near}`? "),
         _ => String::new(),
     };

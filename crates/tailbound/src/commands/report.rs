@@ -195,6 +195,7 @@ fn picture(report: &tailbound_report::Report, picture: Option<Picture>) -> Resul
         Picture::GateTimeline => Figure::GateTimeline,
         Picture::NetworkUser => Figure::NetworkUser,
         Picture::Levels => Figure::Levels,
+        Picture::Layout => Figure::Layout,
     };
     tailbound_report::render_svg(report, figure).map_err(|e| Failure::of(ExitCode::BadInput, e))
 }

@@ -115,7 +115,7 @@ fn with_options(
     strict: bool,
     load: impl Fn(&tailbound_study::Options<'_>) -> Result<Plan, tailbound_study::StudyError>,
 ) -> Result<Plan, Failure> {
-    let allowed = tailbound_host::allowed_cpus();
+    let allowed = tailbound_host::pinnable_cpus();
     let known = drivers::known();
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
     let limits = |spec: &TrialSpec| controller::driver_limit(spec, drivers::find);

@@ -37,10 +37,11 @@ fn an_early_stall_in_a_long_trial_is_explained() {
     for end in ["pong", "ping", "pong"] {
         std::thread::sleep(Duration::from_millis(600));
         let pid = measuring(run.id() as i32, end).expect("the end measures");
-        stops.push((end, stop(pid, Duration::from_millis(30))));
+        // Longer than what the machine itself may do to a message: too many longer delays would displace these.
+        stops.push((end, stop(pid, Duration::from_millis(100))));
     }
     assert!(run.wait().unwrap().success(), "{}", bench.stderr());
-    // While the trial ran, one line had its late messages: the worst are the messages of a stop of 30 ms.
+    // While the trial ran, one line had its late messages: the worst are the messages of a stop of 100 ms.
     let shown = bench.stderr();
     let lines: Vec<&str> = shown.lines().filter(|line| line.contains("(preliminary; causes follow")).collect();
     let [line] = lines[..] else { panic!("{shown}") };
@@ -52,10 +53,10 @@ fn an_early_stall_in_a_long_trial_is_explained() {
         [s, "s"] => s.parse::<f64>().unwrap() * 1e3,
         _ => panic!("{line}"),
     };
-    // Limit: the stop took at least 30 ms, and another one at the same time can have made it longer.
+    // Limit: the stop took at least 100 ms, and another one at the same time can have made it longer.
     // Limit: the controller and the agent count from different moments, and the agent reports once a second.
     let is_first = (59..=63).any(|s| line.starts_with(&format!("trial 1/1: after {s} s, ")));
-    assert!(is_first && excess_ms >= 29.0, "{line}");
+    assert!(is_first && excess_ms >= 99.0, "{line}");
     // On a machine with two CPUs, the ends use both of them.
     let has_no_cpu = line.contains("because no CPU is free to look for them now");
     assert_eq!(has_no_cpu, scheduling::allowed_cpus().len() == 2, "{line}");

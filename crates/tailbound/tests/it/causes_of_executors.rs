@@ -5,11 +5,14 @@ use serde_json::Value;
 use std::process::Command;
 
 /// A library that lets the ping sleep for 30 ms before its datagrams 2,001 and 5,001 are sent, within the driver's call, and the
-/// pong for 1 ms before its answers to the messages before them.
+/// pong for 1 ms before its answers to the messages before them. Adds begin and end of each sleep of the ping (monotonic ns) to the
+/// file that SLEEPS names.
 const SLEEPS: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -29,7 +32,15 @@ long syscall(long number, ...) {
         int is_ping = strcmp(name, "tb-ping") == 0;
         struct timespec length = {0, is_ping ? 30000000 : 1000000};
         sent++;
-        if (sent == 2000 + is_ping || sent == 5000 + is_ping) nanosleep(&length, NULL);
+        if (sent == 2000 + is_ping || sent == 5000 + is_ping) {
+            struct timespec begin, end;
+            clock_gettime(CLOCK_MONOTONIC, &begin);
+            nanosleep(&length, NULL);
+            clock_gettime(CLOCK_MONOTONIC, &end);
+            FILE *times = is_ping ? fopen(getenv("SLEEPS"), "a") : NULL;
+            if (times) fprintf(times, "%ld%09ld %ld%09ld\n", begin.tv_sec, begin.tv_nsec, end.tv_sec, end.tv_nsec);
+            if (times) fclose(times);
+        }
     }
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -48,21 +59,32 @@ fn an_answer_waits_for_the_executor_that_sends_another_message() {
     succeeded(&built);
     let study = "measure: { ping-pong: { duration: 4 s, warm_up: 100, timeout: 1 s, receive: executor } }\nrate: 2 kHz\ndriver: udp\n\
                  path: loopback\nattribution: packets\nends: { ping: { cpus: \"0\" }, pong: { cpus: \"1\" } }\n";
-    succeeded(&bench.to_run(bench.tailbound(), "record", study).env("LD_PRELOAD", &library).output().unwrap());
+    let sleeps = bench.path("sleeps.txt");
+    let mut command = bench.to_run(bench.tailbound(), "record", study);
+    succeeded(&command.env("LD_PRELOAD", &library).env("SLEEPS", &sleeps).output().unwrap());
     if !bench.is_recorded_by_bpf("ping") {
         return;
     }
     let report = bench.report();
     let incidents = report["conditions"][0]["incidents"].as_array().unwrap();
-    // Limit: a message was due shortly before each of the two times of 30 ms.
-    let long: Vec<&Value> = incidents.iter().filter(|i| i["excess_ns"].as_i64().unwrap() > 25_000_000).collect();
-    assert!(long.len() >= 2, "{incidents:#?}");
-    for incident in long {
+    let sleeps = std::fs::read_to_string(sleeps).unwrap();
+    let times: Vec<i64> = sleeps.split_whitespace().map(|ns| ns.parse().unwrap()).collect();
+    assert_eq!(times.len(), 4, "two sleeps: {sleeps}");
+    for sleep in times.chunks(2) {
+        let overlaps =
+            |i: &&Value| i["begin_ns"].as_i64().unwrap() < sleep[1] && sleep[0] < i["end_ns"].as_i64().unwrap();
+        let worst = incidents.iter().filter(overlaps).max_by_key(|i| i["excess_ns"].as_i64());
+        let incident = worst.expect("the sleep made messages late");
         let is = |e: &&Value| e["cause"] == "executor" && e["end"] == "ping" && e["evidence"] == "seen";
         let entries = incident["ledger"].as_array().unwrap().iter();
         let named_ns: i64 = entries.filter(is).map(|e| e["ns_low"].as_i64().unwrap()).sum();
-        let excess_ns = incident["excess_ns"].as_i64().unwrap();
-        // Limit: of 30 ms, the answer was not there yet for 1 ms; then the messages are handled that have waited.
-        assert!(named_ns > 20_000_000 && named_ns * 10 > excess_ns * 6, "{named_ns}: {incident:#}");
+        let (excess_ns, slept_ns) = (incident["excess_ns"].as_i64().unwrap(), sleep[1] - sleep[0]);
+        // Limit: a message was due shortly before the sleep; of 30 ms, the answer was not there yet for 1 ms, and then the
+        // messages are handled that have waited.
+        assert!(excess_ns > 25_000_000 && named_ns > 20_000_000, "{named_ns}: {incident:#}");
+        assert!(
+            named_ns * 10 > slept_ns * 6 && named_ns * 10 < slept_ns * 13,
+            "{named_ns} of {slept_ns}: {incident:#}"
+        );
     }
 }

@@ -367,6 +367,27 @@ fn the_schedule_of_the_kernel_is_recovered_from_messages() {
     assert!(windows.len() == 2 && held >= 4, "{held} of 5 intervals hold what the kernel reported: {found:#}");
 }
 
+/// Test: threads are pinned to an isolated CPU, which the kernel keeps out of the CPUs that programs inherit, and the drawing of
+/// the CPUs marks it.
+#[test]
+fn threads_are_pinned_to_isolated_cpus() {
+    let guest = Guest::new();
+    let rest = "path: veth\nends: { ping: { cpus: \"1\" }, pong: { cpus: \"0\" } }";
+    let options = ["--vcpus", "2", "--command-line", "isolcpus=1"];
+    let report = guest.run(&options, &study("slots: 50, warm_up: 5, timeout: 5 s", "50 Hz", rest));
+    let facts = report["facts"][0]["facts"].as_array().unwrap();
+    let isolated = facts.iter().find(|fact| fact["key"] == "cpu.isolated").unwrap();
+    assert_eq!(isolated["value"], "1");
+    for process in report["threads"].as_array().unwrap() {
+        let cpu = if process["ends"][0] == "ping" { "1" } else { "0" };
+        let threads = process["after"].as_array().unwrap();
+        assert!(!threads.is_empty() && threads.iter().all(|thread| thread["cpus"] == cpu), "{process:#}");
+    }
+    let output = guest.bench.tailbound().args(["report", "record", "--format", "svg", "--figure", "layout"]).output();
+    let drawn = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert_eq!(drawn.matches(">isolated</text>").count(), 1, "{drawn}");
+}
+
 /// Test: while messages are sent, the wall clock is set, to which the schedule of the kernel refers: the gates open at other times
 /// than those that were read back.
 #[test]

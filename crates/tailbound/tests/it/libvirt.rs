@@ -241,6 +241,12 @@ fn exported_by_tune(libvirt: &Libvirt, bench: &Bench) {
         "{seen:?}"
     );
     libvirt.virsh(&["destroy", NAME]);
+    // A policy that libvirt does not have is named once, with the setting that has it.
+    let unknown = ["place.vm.vcpu_threads=[[{ policy: batch, nice: 5, cpus: 1 }, { cpus: 0 }]]", kept[1]];
+    receipt_of(bench, "unknown.json", STUDY, &unknown);
+    let lines = exported(bench, &["unknown.json", "--format", "libvirt", "--end", "pong"]);
+    let named: Vec<&str> = lines.lines().filter(|line| line.contains("libvirt cannot describe")).collect();
+    assert!(named.len() == 1 && named[0].contains(unknown[0]), "{lines}");
 }
 
 /// Test of a libvirt domain as the place of an end: the libvirt domain is started, gets the requested scheduling, and

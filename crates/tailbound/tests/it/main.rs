@@ -73,6 +73,8 @@ mod guest_pause;
 #[cfg(feature = "system-tests")]
 mod hand_off;
 #[cfg(feature = "system-tests")]
+mod iceoryx2;
+#[cfg(feature = "system-tests")]
 mod inside_guest;
 #[cfg(feature = "system-tests")]
 mod inside_guest_clocks;
@@ -124,12 +126,18 @@ mod pods_names;
 mod pods_nodes;
 #[cfg(feature = "system-tests")]
 mod priorities;
+mod rcl;
+mod rclcpp;
 #[cfg(feature = "system-tests")]
 mod roles;
 #[cfg(feature = "system-tests")]
 mod ros2;
 #[cfg(feature = "system-tests")]
 mod ros2_meeting;
+#[cfg(feature = "system-tests")]
+mod security;
+#[cfg(feature = "system-tests")]
+mod security_files;
 #[cfg(feature = "system-tests")]
 mod ssh;
 #[cfg(feature = "system-tests")]
@@ -152,3 +160,5 @@ mod vms;
 mod vms_neighbours;
 #[cfg(feature = "system-tests")]
 mod vms_networks;
+#[cfg(feature = "system-tests")]
+mod zenoh;

@@ -3,25 +3,10 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::ros2::{built, nodes};
+use crate::support::ros2::{built, nodes, study, transport};
 use crate::support::{Bench, all_answered, exit_and_stderr, fastdds, succeeded};
 use serde_json::Value;
 use tailbound_driver::{Endpoint, Kind, Kv, ReceiveMode, Session, Silent, load};
-
-/// A study of the driver `ros2`. The history is keep-all: with a history of 1 a delayed thread loses messages, which
-/// the middleware may do and these tests do not examine.
-fn study(driver: &str, receive: &str, place: &str, path: &str) -> String {
-    format!(
-        "study: ros2\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 2 s, receive: {receive} }} }}\n\
-         rate: 500 Hz\ndriver: {driver}\nplace: {place}\npath: {path}\npayload: 8 KiB\n\
-         qos: {{ history: keep-all }}\n"
-    )
-}
-
-fn transport(bench: &Bench) -> Value {
-    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
-    serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap()
-}
 
 /// Test: the driver `ros2` is found by its name in a study and passes the conformance suite, except the checks that
 /// need a listener.

@@ -1,7 +1,9 @@
 //! Tests of `tailbound tune` with a planted cause: a real-time program that keeps the CPU of the pong busy in bursts.
 
+use crate::support::host::stands_still;
 use crate::support::{Bench, exit_and_stderr, may_be_real_time};
-use serde_json::Value;
+use crate::tune_export::receipt_of;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -85,15 +87,23 @@ fn a_real_time_program_is_found_and_answered() {
     }
     let bench = Bench::new();
     let path = bench.study(&study());
-    let out = bench.path("tuned");
-    let hog = Hog::start();
-    let mut command = bench.tailbound();
     // No round trip takes less than the limit.
     std::fs::write(bench.path("budget.yaml"), "limits: [{ from_intended: { lost: none, p99: 1 us } }]\n").unwrap();
-    command.args(["tune", "--yes", "--beside", "--candidates", "2", "--try", DECOY, "--for"]);
-    command.arg(bench.path("budget.yaml"));
-    command.arg("--out").arg(&out).arg(&path);
-    let (code, text) = exit_and_stderr(&command.output().unwrap());
+    let hog = Hog::start();
+    let tune = |attempt: usize| {
+        let out = bench.path(&format!("tuned-{attempt}"));
+        let mut command = bench.tailbound();
+        command.args(["tune", "--yes", "--beside", "--candidates", "2", "--try", DECOY, "--for"]);
+        command.arg(bench.path("budget.yaml")).arg("--out").arg(&out).arg(&path);
+        let (code, text) = exit_and_stderr(&command.output().unwrap());
+        (code, text, out)
+    };
+    // If the machine makes the equal pairs vary too much, the run is refused (exit code 7), as it must be.
+    let Some((code, text, out)) = (0..3).map(tune).find(|(code, ..)| *code != 7) else {
+        drop(hog);
+        assert!(stands_still(), "three times exit code 7");
+        return;
+    };
     drop(hog);
     assert_eq!(code, 0, "{text}");
     let receipt: Value = serde_json::from_slice(&std::fs::read(out.join("receipt.json")).unwrap()).unwrap();
@@ -114,9 +124,13 @@ fn a_real_time_program_is_found_and_answered() {
     // If other work makes the equal pairs vary too much (exit code 7), the run can go on later.
     let resume =
         |_| exit_and_stderr(&bench.tailbound().args(["tune", "resume", "--changed"]).arg(&out).output().unwrap());
-    let (code, text) = (0..3).map(resume).find(|(code, _)| *code != 7).unwrap_or_default();
+    let Some((code, text)) = (0..3).map(resume).find(|(code, _)| *code != 7) else {
+        drop(hog);
+        assert!(stands_still(), "three times exit code 7");
+        return;
+    };
     drop(hog);
-    assert!(code == 0 && !text.is_empty(), "exit code {code}, or three times 7: {text}");
+    assert!(code == 0 && !text.is_empty(), "exit code {code}: {text}");
     let again: Value = serde_json::from_slice(&std::fs::read(out.join("receipt.json")).unwrap()).unwrap();
     assert_eq!(again["kept"], receipt["kept"]);
     assert_eq!(again["reboots"][0]["before"], "the-boot-before", "{again}");
@@ -125,4 +139,39 @@ fn a_real_time_program_is_found_and_answered() {
     assert_ne!(again["gain"], receipt["gain"], "the confirmation was measured again");
     assert_eq!(again["gain"]["confirmed"], true, "{again}");
     assert_eq!(std::fs::metadata(out.join("baseline-1/manifest.json")).unwrap().modified().unwrap(), baseline);
+}
+
+/// The driver `null`, whose messages to the pong need a random time with this median.
+fn scripted(median_ns: f64) -> String {
+    let delay = json!({ "lognormal": { "median_ns": median_ns, "sigma": 0.8 } });
+    let script = json!({ "links": { "out": { "delay": delay } } });
+    format!("{{ null: {{ clock: scripted, timestamps: \"on\", script: '{script}' }} }}")
+}
+
+/// Test: `replay` finds the gain that the scripts contain, on fresh pairs, and judges the limit of the receipt before and after.
+#[test]
+fn replay_finds_the_gain_of_a_script() {
+    let bench = Bench::new();
+    let study = format!(
+        "study: half\nmeasure: {{ ping-pong: {{ slots: 4000, warm_up: 50 }} }}\nrate: 1 kHz\nplace: same-process\n\
+         path: loopback\nquiet: off\ndriver: {}\n",
+        scripted(20_000.0)
+    );
+    receipt_of(&bench, "receipt.json", &study, &[&format!("driver={}", scripted(10_000.0))]);
+    let mut receipt: Value = serde_json::from_slice(&std::fs::read(bench.path("receipt.json")).unwrap()).unwrap();
+    // p99 of a round trip is 20 us e^(0.8 * 2.326) = 129 us, and half of it with the kept change.
+    receipt["limit"] = json!({
+        "budget": "b.yaml", "figure": "p99", "metric": "from_intended", "at_most_ns": 90_000, "before": null,
+    });
+    std::fs::write(bench.path("receipt.json"), receipt.to_string()).unwrap();
+    let mut command = bench.tailbound();
+    command.args(["tune", "replay", "--yes", "--beside", "--out", "again", "receipt.json"]);
+    let output = command.current_dir(bench.dir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(exit_and_stderr(&output).0, 0, "{said} {}", exit_and_stderr(&output).1);
+    let gain: Value = serde_json::from_slice(&std::fs::read(bench.path("again/gain.json")).unwrap()).unwrap();
+    let ratio = gain["ratio"][0].as_f64().unwrap();
+    assert!((0.48..=0.52).contains(&ratio) && gain["confirmed"] == true && gain["pairs"] == 12, "{gain}");
+    assert_eq!((&gain["limit"]["before"]["met"], &gain["limit"]["after"]["met"]), (&"not_met".into(), &"met".into()));
+    assert!(said.contains("Before: not met,") && said.contains("After: met,"), "{said}");
 }

@@ -187,8 +187,10 @@ fn tuned_sets_what_is_exported_and_is_no_neighbour() {
         let tuned = Daemon::tuned(&bench, &unpacked, &profile);
         assert_eq!(read(MEMORY), "4096\t131071\t6291455", "{}", tuned.log());
         assert_eq!((kswapd(), wake_up_us().as_str()), ((1, 3), wake_up), "{}", tuned.log());
-        let complaints = ["ERROR", "WARNING"].map(|word| tuned.log().contains(word));
-        assert_eq!(complaints, [false, false], "{profile}{}", tuned.log());
+        // On Intel CPUs, TuneD looks for a tool that it does not need here.
+        let is_complaint = |line: &&str| !line.contains("x86_energy_perf_policy");
+        let is_complaint = |line: &&str| is_complaint(line) && (line.contains("ERROR") || line.contains("WARNING"));
+        assert_eq!(tuned.log().lines().find(is_complaint), None, "{profile}{}", tuned.log());
         if more.starts_with("host.governor") {
             let (code, text) = tune(&bench, &["apply", "receipt.json", "--yes"]);
             insta::assert_snapshot!("beside_tuned", format!("exit code {code}\n{text}"));

@@ -199,6 +199,8 @@ fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
     command.args(["guest", "run", "--kernel", KERNEL, "--accelerator", "emulated", "--vcpus", "2", "--out", "record"]);
     command.arg("child-threads");
     for setting in [
+        "driver=cyclonedds",
+        "measure.on_overrun=catch-up",
         "measure.duration=2s",
         "measure.timeout=1s",
         "quiet=off",

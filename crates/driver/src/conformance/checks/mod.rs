@@ -60,7 +60,13 @@ pub static ALL: &[Check] = &[
         SHORT,
         exchange::send_from_callback,
     ),
-    check("wait-deadline", "a wait without samples ends at its deadline", &[MATCH], SHORT, waiting::deadline),
+    check(
+        "wait-deadline",
+        "a wait ends at its deadline, and finds samples that have arrived also after it",
+        &[MATCH],
+        SHORT,
+        waiting::deadline,
+    ),
     check(
         "several-readers",
         "a wait on several readers reports which reader has a sample",

@@ -50,7 +50,7 @@ pub fn table(bench: &Bench) -> Checked {
     pass(format!("ABI {}.{}, {} B", good.abi_major, good.abi_minor, good.size))
 }
 
-const ROLES: [&str; 5] = ["receive", "send", "event", "discovery", "other"];
+const ROLES: [&str; 6] = ["main", "receive", "send", "event", "discovery", "other"];
 
 pub fn description(bench: &Bench) -> Checked {
     let d: &Description = bench.driver.description();

@@ -61,7 +61,7 @@ fn rows(random: &mut Random, usual_ns: i64, is_loaded: bool) -> Rows {
         row.kernel_rx_ns = row.receive_ns - 7_000 - jitter(random, 1_500.0);
         row.warm_up = seq < WARM_UP;
         echo.kernel_rx_ns = kernel_ns;
-        stages.push(StageRow { seq, queued_ns, sent_ns, card_ns: NO_TIME, card_rx_ns: NO_TIME });
+        stages.push(StageRow { queued_ns, sent_ns, ..StageRow::without_stamps(seq) });
         slots.push(row);
         echoes.push(echo);
     }

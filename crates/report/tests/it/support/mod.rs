@@ -119,6 +119,7 @@ fn spec(given: &Given) -> TrialSpec {
         host: Vec::new(),
         collect: Collect::After,
         attribution: Attribution::Auto,
+        security: None,
         middleware: Default::default(),
         discovery: Default::default(),
         arrangement: None,
@@ -166,6 +167,7 @@ pub fn path_facts() -> PathFacts {
         cut_off: Vec::new(),
         remarks: Vec::new(),
         discovery: None,
+        security: None,
     }
 }
 

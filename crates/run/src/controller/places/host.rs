@@ -143,6 +143,16 @@ impl Host {
         }
     }
 
+    /// CPUs to which a study can pin threads at the place: those that an agent may use, and isolated ones, on which the kernel
+    /// starts no program that does not ask for them.
+    pub fn pinnable_cpus(&self) -> CpuList {
+        let isolated = match self.facts.get("cpu.isolated") {
+            Some(FactValue::Text(cpus)) => cpus.parse().unwrap_or_default(),
+            _ => CpuList::default(),
+        };
+        CpuList(self.cpus.iter().copied().chain(isolated.0).collect())
+    }
+
     /// Id of the process on this machine (for example `ssh`) that passes on the control stream of the host agent.
     pub fn carrier(&self) -> Option<i32> {
         Some(self.agent.lock().ok()?.carrier())

@@ -1,5 +1,6 @@
 //! Derives from packet counts which path the messages took, and whether it is the path that the study asks for.
 
+use std::collections::BTreeSet;
 use tailbound_model::*;
 
 /// Number of packets on an interface, as a share of the messages, below which the packets do not prove that messages
@@ -133,13 +134,20 @@ pub(super) fn judge(proof: &mut PathProof) {
     }
 }
 
-/// Kind of the shared memory that the processes of both ends have mapped; `None` = no common memory.
+/// Kind of the shared memory that each process has mapped in common with another one; `None` = a process has no common memory.
 fn memory(proof: &PathProof) -> Option<Way> {
-    let [one, two] = proof.processes.as_slice() else { return None };
-    let (one, two) = (one.segments.as_ref()?, two.segments.as_ref()?);
-    let mut common = one.iter().filter(|s| two.iter().any(|t| t.name == s.name)).peekable();
-    common.peek()?;
-    Some(if common.any(|s| s.name.contains("datasharing")) { Way::DataSharing } else { Way::SharedMemory })
+    let all: Vec<&[Segment]> = proof.processes.iter().map(|p| p.segments.as_deref()).collect::<Option<_>>()?;
+    let shared = |own: usize| {
+        let others = all.iter().enumerate().filter(move |(other, _)| *other != own).flat_map(|(_, segments)| *segments);
+        let others: BTreeSet<&str> = others.map(|s| s.name.as_str()).collect();
+        all[own].iter().map(|s| s.name.as_str()).filter(|name| others.contains(name)).collect::<Vec<_>>()
+    };
+    let common: Vec<Vec<&str>> = (0..all.len()).map(shared).collect();
+    if common.len() < 2 || common.iter().any(Vec::is_empty) {
+        return None;
+    }
+    let data_sharing = common.iter().flatten().any(|name| name.contains("datasharing"));
+    Some(if data_sharing { Way::DataSharing } else { Way::SharedMemory })
 }
 
 /// Lists the interfaces that sent packets and do not belong to the path, with their numbers of packets.
@@ -241,6 +249,18 @@ mod tests {
         let text = proof.contradiction.unwrap();
         assert!(text.contains("packets over lo; there were 4 packets on this path"), "{text}");
         assert!(text.contains("both ends have mapped the same memory"), "{text}");
+    }
+
+    #[test]
+    fn each_of_several_subscribers_must_share_memory() {
+        let mut proof = judged(Way::SharedMemory, 1000, 0, Some((1000, 0)), 0);
+        proof.processes.push(process("pong2", 0, "s"));
+        judge(&mut proof);
+        assert_eq!((proof.found, &proof.contradiction), (Some(Way::SharedMemory), &None));
+        proof.processes.push(process("pong3", 0, "other"));
+        (proof.found, proof.contradiction) = (None, None);
+        judge(&mut proof);
+        assert!(proof.contradiction.unwrap().contains("no common memory"));
     }
 
     #[test]

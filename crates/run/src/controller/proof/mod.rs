@@ -127,7 +127,7 @@ pub(super) fn warning(proof: &PathProof) -> Option<Warning> {
 fn asked(spec: &TrialSpec, described: impl Fn(&str) -> Option<serde_json::Value>) -> Option<Way> {
     let of_driver = |driver: &DriverSpec| {
         let way = |word: &str| match word {
-            "udp" => Some(Way::Packets),
+            "udp" | "tcp" => Some(Way::Packets),
             "shm" => Some(Way::SharedMemory),
             "data-sharing" => Some(Way::DataSharing),
             "intra-process" => Some(Way::InsideProcess),

@@ -121,6 +121,9 @@ fn of_ping_pong(spec: &TrialSpec, tool: &Tool) -> Option<String> {
     if *spec.measure.hand_off() != HandOff::None {
         return Some(format!("the tool {name} hands nothing off to a second thread: remove `hand_off`"));
     }
+    if let Measure::PingPong(PingPong { length: Length::Loops(_), .. }) = &spec.measure {
+        return Some(format!("the tool {name} does not count loops: write `duration` in place of `loops`"));
+    }
     if let Measure::PingPong(PingPong { length: Length::Slots(_), .. }) = &spec.measure
         && spec.rate == Rate::Max
     {
@@ -174,6 +177,11 @@ fn of_ends(spec: &TrialSpec, name: &str) -> Option<String> {
     }
     if spec.ping.place == PlaceSpec::SameProcess {
         return Some(format!("the tool {name} has processes of its own: write `place: process` or `place: netns`"));
+    }
+    if spec.security.is_some() {
+        return Some(format!(
+            "`security` applies to drivers, and {name} is a tool: remove `security`, or name a driver"
+        ));
     }
     if spec.arrangement.is_some() {
         return Some(format!("the tool {name} arranges its processes itself: remove `arrangement`"));

@@ -1,7 +1,7 @@
 //! Parses `STUDY#CONDITION`, which selects a condition of a plan by its number or by its levels.
 
 use crate::failure::Failure;
-use tailbound_model::{Condition, Plan};
+use tailbound_model::{Condition, Plan, is_same_level};
 
 fn refused(text: String) -> Failure {
     Failure::bad_input(text)
@@ -53,8 +53,6 @@ pub fn find<'a>(plan: &'a Plan, which: Option<&str>) -> Result<&'a Condition, Fa
         return found
             .ok_or_else(|| refused(format!("there is no condition {id}; the conditions of the study are:{}", all())));
     }
-    // Spaces between number and unit are optional in studies, and here too.
-    let plain = |text: &str| text.replace(' ', "");
     let mut left: Vec<&Condition> = plan.conditions.iter().collect();
     for pair in which.split(',') {
         let Some((factor, level)) = pair.split_once('=') else {
@@ -65,7 +63,7 @@ pub fn find<'a>(plan: &'a Plan, which: Option<&str>) -> Result<&'a Condition, Fa
             );
             return Err(refused(text));
         };
-        let fits = |c: &&&Condition| c.levels.get(factor.trim()).is_some_and(|has| plain(has) == plain(level));
+        let fits = |c: &&&Condition| c.levels.get(factor.trim()).is_some_and(|has| is_same_level(has, level));
         let fitting: Vec<&Condition> = left.iter().filter(fits).copied().collect();
         if fitting.is_empty() {
             let there = list(left.into_iter());

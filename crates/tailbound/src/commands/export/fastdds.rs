@@ -1,4 +1,4 @@
-//! Writes a configuration of Fast DDS 2.9: profiles with the transport, and thread settings for Fast DDS 3 as a
+//! Writes a configuration of Fast DDS 2.9: profiles with the transport, and thread settings for Fast DDS 2.13 and later as a
 //! comment.
 
 use super::{Source, xml};
@@ -143,7 +143,7 @@ fn end_point(kind: &str, source: &Source, transport: &str) -> String {
     )
 }
 
-/// Writes the thread settings of Fast DDS 3 as a comment, because Fast DDS 2.9 refuses a file that contains them.
+/// Writes the thread settings of later versions as a comment, because Fast DDS 2.9 refuses a file that contains them.
 pub fn threads(source: &Source) -> String {
     let scheduling = &source.end.scheduling;
     let places = [
@@ -162,9 +162,11 @@ pub fn threads(source: &Source) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let head =
-        "Settings of threads, not tested. Fast DDS has such settings since 3.0; 2.9 refuses a file that contains them:";
-    lines.insert(0, head.into());
+    let head = [
+        "Settings of threads, which Fast DDS has since 2.13; 2.9 refuses a file that contains them. By hand, they were in effect",
+        "with 2.14.5 and 3.6.1; 3.x also wants heartbeat_period in place of heartbeatPeriod. Each belongs:",
+    ];
+    lines.splice(0..0, head.map(str::to_owned));
     if let Some(Policy::Deadline { .. }) = scheduling.policies().find(|p| matches!(p, Policy::Deadline { .. })) {
         lines.push("- Fast DDS has no setting for the policy deadline".into());
     }

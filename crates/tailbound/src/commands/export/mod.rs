@@ -115,7 +115,7 @@ fn check(found: &Condition, spec: &TrialSpec, end: &str, vendor: &str) -> Result
     if let Some(reason) = &found.not_possible {
         return Err(Failure::bad_input(format!("condition {id} is not possible: {reason}")));
     }
-    if name != vendor {
+    if spec.driver.family() != vendor {
         return Err(Failure::bad_input(format!("the {end} end of condition {id} has the driver {name}, not {vendor}"))
             .help(format!("name a condition with {vendor}; `tailbound run STUDY --dry-run` lists the conditions")));
     }
@@ -135,6 +135,12 @@ fn options(spec: &TrialSpec, end: End, driver: &Description) -> (Vec<(String, St
         notes.push(format!(
             "interface, address and peers: path {path} creates a new interface for each run; insert \
             the values of your interface"
+        ));
+    }
+    if let Some(security) = &spec.security {
+        notes.push(format!(
+            "DDS Security (governance {security}) is not in this file, because its certificates belong to the run: add \
+             the plug-ins with your own certificates and documents"
         ));
     }
     // As in a run, the driver gets the options and values that it knows.

@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::path::Path;
-use tailbound_model::{Condition, CpuList, DriverSpec, KnobSpec, PlaceSpec, Plan, RoleScheduling, TrialSpec};
+use tailbound_model::{Condition, CpuList, DriverSpec, KnobSpec, PlaceSpec, Plan, Policy, RoleScheduling, TrialSpec};
 use tailbound_tune::Receipt;
 
 /// One of the two ends of a measurement.
@@ -38,8 +38,8 @@ pub enum Effect {
     AnyCpu { end: EndName },
     /// An option of the driver, of one end or of both.
     Option { end: Option<EndName>, driver: String, key: String, value: String },
-    /// Scheduling of the threads of a guest on its host.
-    Guest { end: EndName },
+    /// Scheduling of the threads of a guest on its host. `policies`: the ones that the setting gives to virtual CPUs or the emulator.
+    Guest { end: EndName, policies: Vec<Policy> },
     /// The memory of the process is locked.
     LockedMemory,
     /// The threads of the middleware have the smallest timer slack.
@@ -54,7 +54,7 @@ impl Effect {
     /// The end that the effect concerns; `None` = both, or neither.
     pub fn end(&self) -> Option<EndName> {
         match self {
-            Effect::Threads { end, .. } | Effect::AnyCpu { end } | Effect::Guest { end } => Some(*end),
+            Effect::Threads { end, .. } | Effect::AnyCpu { end } | Effect::Guest { end, .. } => Some(*end),
             Effect::Option { end, .. } => *end,
             Effect::Host(_) | Effect::LockedMemory | Effect::LeastTimerSlack | Effect::None | Effect::Other => None,
         }
@@ -141,7 +141,7 @@ fn effects(before: &TrialSpec, after: &TrialSpec) -> Vec<Effect> {
         all.extend(threads(end, &old.scheduling, &new.scheduling));
         let is_guest = matches!(new.place, PlaceSpec::Vm(_) | PlaceSpec::Domain(_));
         if is_guest && old.place != new.place {
-            all.push(Effect::Guest { end });
+            all.push(Effect::Guest { end, policies: new_policies(&old.place, &new.place) });
         }
         let changed = if end == EndName::Ping { &mut rest.ping } else { &mut rest.pong };
         changed.scheduling = new.scheduling;
@@ -166,6 +166,23 @@ fn effects(before: &TrialSpec, after: &TrialSpec) -> Vec<Effect> {
         all.push(Effect::None);
     }
     all
+}
+
+/// Policies that threads of a guest have with the new place and not with the old one.
+fn new_policies(old: &PlaceSpec, new: &PlaceSpec) -> Vec<Policy> {
+    let mut left = guest_policies(old);
+    let is_new = |policy: &Policy| left.iter().position(|old| old == policy).map(|found| left.remove(found)).is_none();
+    guest_policies(new).into_iter().filter(is_new).collect()
+}
+
+/// Policies of the threads of a guest on its host: of its virtual CPUs, then of the emulator.
+fn guest_policies(place: &PlaceSpec) -> Vec<Policy> {
+    let (threads, emulator) = match place {
+        PlaceSpec::Vm(vm) => (&vm.vcpu_threads, &vm.emulator),
+        PlaceSpec::Domain(domain) => (&domain.vcpu_threads, &domain.emulator),
+        _ => return Vec::new(),
+    };
+    threads.iter().chain([emulator]).filter_map(|wanted| wanted.policy).collect()
 }
 
 /// Effects of a changed scheduling of an end.

@@ -2,13 +2,14 @@
 
 use super::bench::Measured;
 use super::fighting;
+use super::limit::judge;
 use super::run::{ask, end, failure, watchdog};
 use super::state::{State, write};
 use crate::failure::{CommandResult, Failure};
 use crate::output::outln;
 use std::path::{Path, PathBuf};
 use tailbound_model::{ExitCode, Metric};
-use tailbound_tune::{Logged, Receipt, TuneError};
+use tailbound_tune::{Logged, Receipt, Replayed, TuneError};
 
 /// Reads a receipt.
 pub fn read(path: &Path) -> Result<Receipt, Failure> {
@@ -54,14 +55,17 @@ pub fn replay(path: &Path, out: Option<&Path>, beside: bool, yes: bool) -> Comma
         Failure::bad_input(what).help("name another directory with --out")
     })?;
     let watchdog = watchdog()?;
-    let bench = Measured::new(&state, &directory, state.metric(&plan))?;
+    let metric = state.metric(&plan);
+    let bench = Measured::new(&state, &directory, metric)?;
     let gain = Logged::open(bench, &directory.join("pairs.jsonl"), "")
         .map_err(TuneError::Failed)
         .and_then(|mut logged| tailbound_tune::confirm(&mut logged, &state.options(), &receipt));
     end(watchdog, gain.is_ok());
     let gain = gain.map_err(|e| failure(e, "begin again with another --out", &state))?;
-    let json = serde_json::to_string_pretty(&gain).map_err(Failure::unexpected)?;
+    let limit = judge(&state, metric, &directory, true)?;
+    let replayed = Replayed { gain, limit };
+    let json = serde_json::to_string_pretty(&replayed).map_err(Failure::unexpected)?;
     write(&directory.join("gain.json"), &json)?;
-    outln!("{}", tailbound_tune::render_replay(&receipt, &gain));
+    outln!("{}", tailbound_tune::render_replay(&receipt, &replayed));
     Ok(if gain.confirmed { ExitCode::Done } else { ExitCode::Undecided })
 }

@@ -81,3 +81,37 @@ pub fn no_journal(bench: &Bench) {
     let left: Vec<_> = std::fs::read_dir(bench.path("state/journal")).into_iter().flatten().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// Whether the CPUs of this machine stand still so often (a hypervisor has them) that faults of milliseconds cannot be judged. A
+/// real-time thread, before which nothing in the machine comes, reads the clock all the time; what is missing between two readings
+/// was taken from it.
+pub fn stands_still() -> bool {
+    let spun = std::thread::spawn(|| {
+        let policy = Some(tailbound_model::Policy::Fifo { priority: 95 });
+        tailbound_host::apply(0, &tailbound_model::RoleScheduling { policy, cpus: None }).ok()?;
+        let (mut missing_ns, mut all_ns) = (0, 0);
+        for _ in 0..12 {
+            let begin_ns = tailbound_host::monotonic_ns();
+            let mut last_ns = begin_ns;
+            while last_ns < begin_ns + 40_000_000 {
+                let now_ns = tailbound_host::monotonic_ns();
+                missing_ns += Some(now_ns - last_ns).filter(|gap_ns| *gap_ns > 1_000_000).unwrap_or(0);
+                last_ns = now_ns;
+            }
+            all_ns += last_ns - begin_ns;
+            // Real-time threads must not have a CPU all the time.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        Some((missing_ns, all_ns))
+    });
+    let Ok(Some((missing_ns, all_ns))) = spun.join() else { return false };
+    let stands_still = missing_ns * 100 > all_ns;
+    if stands_still {
+        println!(
+            "skipped: the CPUs of this machine stood still for {} of {} ms",
+            missing_ns / 1_000_000,
+            all_ns / 1_000_000
+        );
+    }
+    stands_still
+}

@@ -10,7 +10,11 @@ pub mod guests;
 pub mod host;
 pub mod libvirt;
 pub mod processes;
+pub mod rcl;
+pub mod rclcpp;
 pub mod ros2;
+pub mod rust_driver;
+pub mod security;
 pub mod ssh;
 pub mod tags;
 

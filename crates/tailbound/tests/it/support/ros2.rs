@@ -1,23 +1,32 @@
-//! Builds the driver `ros2`, which is not linked into the binary.
+//! Studies of drivers for ROS 2, and the build of the driver `ros2`.
 
+use super::Bench;
+use super::rust_driver::{self, target};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Target directory of the build that produced the binary under test.
-fn target() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_tailbound")).ancestors().nth(2).expect("a target directory")
-}
-
 /// File of the driver `ros2`, built in the directory in which the binary under test looks for drivers.
 pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/ros2");
-        let output = Command::new(script).env("CARGO_TARGET_DIR", target()).output().expect("dev/ros2");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        target().join("lib/tailbound/drivers/libtailbound_driver_ros2.so")
-    })
+    BUILT.get_or_init(|| rust_driver::build("ros2", "release"))
+}
+
+/// A study of a driver for ROS 2. The history is keep-all: with a history of 1 a delayed thread loses messages, which the
+/// middleware may do and these tests do not examine.
+pub fn study(driver: &str, receive: &str, place: &str, path: &str) -> String {
+    format!(
+        "study: ros2\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 2 s, receive: {receive} }} }}\n\
+         rate: 500 Hz\ndriver: {driver}\nplace: {place}\npath: {path}\npayload: 8 KiB\n\
+         qos: {{ history: keep-all }}\n"
+    )
+}
+
+/// What the driver of the ping says about its transport, in the first trial of the record `record`.
+pub fn transport(bench: &Bench) -> Value {
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap()
 }
 
 /// Builds a program that prints the ROS 2 nodes that other programs announce, as Cyclone DDS receives them, and returns

@@ -40,6 +40,22 @@ pub fn watch(interface: &str, time: Duration) -> io::Result<Vec<Frame>> {
     Ok(frames)
 }
 
+/// The bytes of all frames that pass an interface in both directions during `time`, as `watch` captures them.
+pub fn bytes(interface: &str, time: Duration) -> io::Result<Vec<Vec<u8>>> {
+    let socket = open(interface)?;
+    let (begin, mut frames, mut buffer) = (Instant::now(), Vec::new(), vec![0u8; 65_536]);
+    while begin.elapsed() < time {
+        // SAFETY: the buffer lives through the call, with its own length.
+        let length = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        match usize::try_from(length) {
+            Ok(length) => frames.push(buffer[..length].to_vec()),
+            Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return Err(io::Error::last_os_error()),
+        }
+    }
+    Ok(frames)
+}
+
 fn checked(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

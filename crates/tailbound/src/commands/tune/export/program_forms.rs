@@ -215,11 +215,11 @@ pub fn libvirt(changes: &Changes, end: EndName) -> Page {
     let mut inside = Vec::new();
     for (setting, effect) in &effects {
         match effect {
-            Effect::Guest { .. } => {
+            Effect::Guest { policies, .. } => {
                 // The same for each change of the guest: its threads have the scheduling of all of them.
-                let (lines, unknown) = of_guest(&of_end.place);
-                inside = lines;
-                unknown.into_iter().for_each(|policy| page.leave_out(setting, unknown_policy(policy)));
+                inside = of_guest(&of_end.place);
+                let unknown = policies.iter().filter(|policy| scheduler(**policy).is_none());
+                unknown.for_each(|policy| page.leave_out(setting, unknown_policy(*policy)));
                 if matches!(of_end.place, PlaceSpec::Domain(_)) {
                     page.note(
                         "If the domain has more virtual CPUs than lines, write the last line of each kind again for them.",
@@ -255,19 +255,18 @@ fn unknown_policy(policy: Policy) -> String {
     format!("libvirt cannot describe the policy `{policy}`")
 }
 
-/// Elements for the threads of a guest, and the policies that libvirt cannot describe.
-fn of_guest(place: &PlaceSpec) -> (Vec<String>, Vec<Policy>) {
+/// Elements for the threads of a guest, without the policies that libvirt cannot describe.
+fn of_guest(place: &PlaceSpec) -> Vec<String> {
     let (threads, emulator, number) = match place {
         PlaceSpec::Vm(vm) => (&vm.vcpu_threads, &vm.emulator, vm.vcpus as usize),
         PlaceSpec::Domain(domain) => (&domain.vcpu_threads, &domain.emulator, domain.vcpu_threads.len()),
-        _ => return (Vec::new(), Vec::new()),
+        _ => return Vec::new(),
     };
     let of = |n: usize| Some((n, threads.get(n).or(threads.last())?));
     let pins = (0..number).filter_map(of).flat_map(|(n, wanted)| vcpu(n, wanted));
     let pin = emulator.cpus.iter().map(|cpus| format!("<emulatorpin cpuset='{cpus}'/>"));
     let policy = emulator.policy.and_then(scheduler).map(|policy| format!("<emulatorsched {policy}/>"));
-    let policies = threads.iter().chain([emulator]).filter_map(|wanted| wanted.policy);
-    (pins.chain(pin).chain(policy).collect(), policies.filter(|policy| scheduler(*policy).is_none()).collect())
+    pins.chain(pin).chain(policy).collect()
 }
 
 fn vcpu(number: usize, wanted: &RoleScheduling) -> Vec<String> {
