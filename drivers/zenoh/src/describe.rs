@@ -56,9 +56,12 @@ fn description() -> Value {
             option("address", "string", Some("127.0.0.1"), "Address at which the session listens."),
             option("peers", "list", None, "Addresses of the other ends; the session connects to those that are smaller than its own."),
             option("port", "integer", None, &format!("Port of the first session at an address, to which others connect; the default is {FIRST_PORT} plus the domain.")),
-            words("transport", Some("tcp"), &["tcp", "udp"], "Transport of links. Over udp, zenoh sends nothing again."),
+            words("transport", Some("tcp"), &["tcp", "udp", "quic"], "Transport of links. Over udp, zenoh sends nothing again; quic encrypts, \
+                between peers with a key that everyone can read."),
             option("router", "string", None, "Address of a router, such as tcp/10.0.0.1:7447: the session is its client, and does not \
                 listen. The default is peers without a router."),
+            option("authority", "string", None, "Path of the certificate (PEM) of the authority that signed the certificate of a router over \
+                quic."),
             words("multicast", Some("off"), &["off"], "Scouting by multicast is always off."),
             option("express", "bool", Some("off"), "Whether each message is sent at once, without waiting for others in a batch."),
             words("congestion_control", None, &["block", "drop"], "What a publisher does if the queue to a peer is full; the default is \

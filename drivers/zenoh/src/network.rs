@@ -2,12 +2,19 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
 use tailbound_abi::TB_EIO;
 use tailbound_abi::side::{Fail, Outcome};
 use zenoh::{Config, Session, Wait};
 
 use crate::alive::{refused, text_of};
 use crate::options::{Options, Transport};
+
+/// The certificates of quic between peers. Everyone can read the key: it encrypts as any other does, and keeps nothing secret.
+const AUTHORITY: &str = include_str!("certificates/authority.pem");
+const CERTIFICATE: &str = include_str!("certificates/end.pem");
+const KEY: &str = include_str!("certificates/end.key");
 
 /// Longest time to reach a router, in ms.
 const ROUTER_MS: u32 = 3000;
@@ -46,6 +53,19 @@ fn memory(options: &Options) -> [(&'static str, String); 2] {
     ]
 }
 
+/// Settings for the certificates of quic; the other transports ignore them.
+fn certificates(options: &Options) -> (&'static str, String) {
+    let mut tls = match &options.authority {
+        Some(path) => json!({ "root_ca_certificate": path }),
+        None => json!({ "root_ca_certificate_base64": STANDARD.encode(AUTHORITY) }),
+    };
+    // Addresses of ends are not in the certificate.
+    tls["verify_name_on_connect"] = Value::Bool(options.authority.is_some());
+    tls["listen_certificate_base64"] = Value::String(STANDARD.encode(CERTIFICATE));
+    tls["listen_private_key_base64"] = Value::String(STANDARD.encode(KEY));
+    ("transport/link/tls", tls.to_string())
+}
+
 /// Opens the session.
 pub fn open(options: &Options) -> Outcome<(Session, Role)> {
     match &options.router {
@@ -63,13 +83,18 @@ fn client(options: &Options, router: &str) -> Outcome<(Session, Role)> {
         ("connect/exit_on_failure", "true".to_owned()),
         enabled,
         mode,
+        certificates(options),
     ];
     match zenoh::open(config(&settings)?).wait() {
         Ok(session) => Ok((session, Role::Client(router.to_owned()))),
         Err(e) => {
+            let certificate = match options.transport {
+                Transport::Quic => ", give the certificate of its authority by the option `authority`",
+                Transport::Tcp | Transport::Udp => "",
+            };
             let text = format!(
-                "router={router}: no router of zenoh answered there within {} s; start one with `zenohd -l {router}`, or leave \
-                 the option out for peers without a router (zenoh: {})",
+                "router={router}: no router of zenoh answered there within {} s; start one with `zenohd -l {router}`{certificate}, \
+                 or leave the option out for peers without a router (zenoh: {})",
                 ROUTER_MS / 1000,
                 text_of(&e)
             );
@@ -116,6 +141,7 @@ fn peer_config(options: &Options, listens: &str, connects: &[String]) -> Outcome
         ("connect/retry", "{ period_init_ms: 20, period_max_ms: 4000, period_increase_factor: 2 }".to_owned()),
         enabled,
         mode,
+        certificates(options),
     ])
 }
 
@@ -124,6 +150,6 @@ fn is_free(options: &Options) -> bool {
     let at = (options.address, options.port);
     match options.transport {
         Transport::Tcp => std::net::TcpListener::bind(at).is_ok(),
-        Transport::Udp => std::net::UdpSocket::bind(at).is_ok(),
+        Transport::Udp | Transport::Quic => std::net::UdpSocket::bind(at).is_ok(),
     }
 }

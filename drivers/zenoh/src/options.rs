@@ -20,6 +20,8 @@ const MOST_BUFFERED: usize = 1_000_000;
 pub enum Transport {
     Tcp,
     Udp,
+    /// Over UDP, encrypted, with a stream that repeats what was lost.
+    Quic,
 }
 
 impl Transport {
@@ -27,6 +29,7 @@ impl Transport {
         match self {
             Transport::Tcp => "tcp",
             Transport::Udp => "udp",
+            Transport::Quic => "quic",
         }
     }
 }
@@ -47,6 +50,8 @@ pub struct Options {
     pub transport: Transport,
     /// Address of a router; `None` = between peers.
     pub router: Option<String>,
+    /// Path of the certificate of the authority that signed the certificate of a router; `None` = the built-in one.
+    pub authority: Option<String>,
     pub express: bool,
     /// `None` = it follows from the reliability.
     pub congestion: Option<Congestion>,
@@ -66,12 +71,13 @@ impl Options {
             port: 0,
             transport: Transport::Tcp,
             router: None,
+            authority: None,
             express: false,
             congestion: None,
             shared_memory: false,
             buffer_size: BUFFERED,
         };
-        let mut transport = None;
+        let (mut transport, mut authority) = (None, None);
         for pair in pairs {
             match pair.key {
                 "domain" => o.domain = pair.number(TB_EINVAL, 0..=MAX_DOMAIN)?,
@@ -80,6 +86,7 @@ impl Options {
                 "port" => o.port = pair.number(TB_EINVAL, 1..=u16::MAX)?,
                 "transport" => transport = Some((pair, word(pair)?)),
                 "router" => o.router = Some(router(pair)?.to_owned()),
+                "authority" => authority = Some(pair),
                 "express" => o.express = pair.word(TB_EINVAL, &ON_OFF)? == 1,
                 "congestion_control" => {
                     o.congestion =
@@ -102,8 +109,14 @@ impl Options {
             if o.router.as_ref().is_some_and(|router| !router.starts_with(&format!("{}/", pair.value))) {
                 return Err(pair.bad(TB_EINVAL, "contradicts the option router, which names the transport too"));
             }
-        } else if o.router.as_ref().is_some_and(|router| router.starts_with("udp/")) {
-            o.transport = Transport::Udp;
+        } else if let Some((word, _)) = o.router.as_ref().and_then(|router| router.split_once('/')) {
+            o.transport = named(word).unwrap_or(o.transport);
+        }
+        if let Some(pair) = authority {
+            if o.transport != Transport::Quic || o.router.is_none() {
+                return Err(pair.bad(TB_EINVAL, "belongs to a router over quic: router=quic/HOST:PORT"));
+            }
+            o.authority = Some(pair.value.to_owned());
         }
         if o.port == 0 {
             o.port = FIRST_PORT + o.domain;
@@ -112,32 +125,28 @@ impl Options {
     }
 }
 
+/// The transport with a name.
+fn named(word: &str) -> Option<Transport> {
+    [Transport::Tcp, Transport::Udp, Transport::Quic].into_iter().find(|transport| transport.word() == word)
+}
+
 fn word(pair: &Pair) -> Outcome<Transport> {
-    match pair.value {
-        "tcp" => Ok(Transport::Tcp),
-        "udp" => Ok(Transport::Udp),
-        "quic" | "tls" => {
-            let why = "the driver is built without quic and tls, which need certificates for each end: use tcp or udp";
-            Err(pair.bad(TB_EUNSUPPORTED, why))
-        }
-        _ => Err(pair.bad(TB_EUNSUPPORTED, "the driver has the transports tcp and udp of zenoh")),
-    }
+    let why = "the driver has the transports tcp, udp and quic of zenoh";
+    named(pair.value).ok_or_else(|| pair.bad(TB_EUNSUPPORTED, why))
 }
 
 fn address(pair: &Pair, text: &str) -> Outcome<IpAddr> {
     text.trim().parse().map_err(|_| pair.bad(TB_EINVAL, "an IP address is expected"))
 }
 
-/// Checks the form of the address of a router: `tcp/HOST:PORT` or `udp/HOST:PORT`.
+/// Checks the form of the address of a router: a transport, `/`, a host, `:` and a port.
 fn router<'a>(pair: &Pair<'a>) -> Outcome<&'a str> {
-    let wrong = || pair.bad(TB_EINVAL, "expected tcp/HOST:PORT or udp/HOST:PORT, as zenohd prints its addresses");
+    let why = "expected tcp/HOST:PORT, udp/HOST:PORT or quic/HOST:PORT, as zenohd prints its addresses";
+    let wrong = || pair.bad(TB_EINVAL, why);
     let (transport, place) = pair.value.split_once('/').ok_or_else(wrong)?;
     let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
-    match (transport, host.is_empty(), port.parse::<u16>()) {
-        ("tcp" | "udp", false, Ok(1..)) => Ok(pair.value),
-        ("quic" | "tls", ..) => {
-            Err(pair.bad(TB_EUNSUPPORTED, "the driver is built without quic and tls, which need certificates"))
-        }
+    match (named(transport), host.is_empty(), port.parse::<u16>()) {
+        (Some(_), false, Ok(1..)) => Ok(pair.value),
         _ => Err(wrong()),
     }
 }
@@ -156,12 +165,22 @@ mod tests {
         assert_eq!((o.transport, o.port), (Transport::Udp, 17_477));
         assert!(parsed(&[("router", "udp/10.0.0.1:7447"), ("transport", "tcp")]).is_err());
         assert_eq!(parsed(&[("router", "tcp/r:7447"), ("transport", "tcp")]).unwrap().transport, Transport::Tcp);
+        assert_eq!(parsed(&[("router", "quic/r:7447")]).unwrap().transport, Transport::Quic);
+    }
+
+    #[test]
+    fn an_authority_belongs_to_a_router_over_quic() {
+        let path = ("authority", "/ca.pem");
+        assert_eq!(parsed(&[("router", "quic/r:7447"), path]).unwrap().authority.as_deref(), Some("/ca.pem"));
+        for others in [[("router", "tcp/r:7447"), path], [("transport", "quic"), path]] {
+            assert!(parsed(&others).is_err());
+        }
     }
 
     #[test]
     fn faults_name_their_option() {
         for (key, value) in
-            [("router", "tcp/7447"), ("router", "quic/a:1"), ("transport", "quic"), ("peers", "host"), ("x", "1")]
+            [("router", "tcp/7447"), ("router", "tls/a:1"), ("transport", "tls"), ("peers", "host"), ("x", "1")]
         {
             let fail = parsed(&[(key, value)]).err().unwrap();
             assert!(fail.text.starts_with(&format!("{key}={value}: ")), "{}", fail.text);

@@ -1,11 +1,13 @@
 //! Tests of the driver `zenoh`, a shared object: real studies between peers and through a router.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use crate::support::processes::seen_from_outside;
 use crate::support::ros2::{study, transport};
+use crate::support::security::Authority;
 use crate::support::{Bench, all_answered, exit_and_stderr, may_be_real_time, rust_driver, succeeded};
 use serde_json::Value;
 use tailbound_driver::{Driver, Kv, Session, Silent, load};
@@ -34,19 +36,19 @@ fn shared_memory_keeps_the_rules() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// Test of both transports in all receive modes, between two processes: one listens, and the other one connects to it.
+/// Test of all transports in all receive modes, between two processes: one listens, and the other one connects to it.
 #[test]
 fn each_receive_mode_of_two_processes() {
     driver();
     let bench = Bench::new();
     let text = study("{ zenoh: { transport: tcp } }", "block", "process", "loopback")
-        + "factors:\n  driver: [{ zenoh: { transport: tcp } }, { zenoh: { transport: udp } }]\n  measure.receive: [listener, block, spin]\n";
+        + "factors:\n  driver: [{ zenoh: { transport: tcp } }, { zenoh: { transport: udp } }, { zenoh: { transport: quic } }]\n  measure.receive: [listener, block, spin]\n";
     let text = text.replace("driver: { zenoh: { transport: tcp } }\nplace", "place").replace(", receive: block", "");
     // Links to sessions of other tests would be counted.
     let text = format!("{text}domain: {}\n", 100 + std::process::id() % 130);
     succeeded(&bench.run(&text, &[]));
     let report = all_answered(&bench, "two processes");
-    assert_eq!(report["conditions"].as_array().unwrap().len(), 6);
+    assert_eq!(report["conditions"].as_array().unwrap().len(), 9);
     let record = Record::open(&bench.path("record")).unwrap();
     for trial in &record.manifest.trials {
         let of = |end: &str| serde_json::to_value(&trial.ends[end].transport).unwrap();
@@ -108,9 +110,10 @@ fn shared_memory_takes_large_messages_off_the_interface() {
 struct Router(Child);
 
 impl Router {
-    fn start(at: &str) -> Router {
+    /// Starts a router on an address; `files`: its certificate and private key, for quic.
+    fn start(at: &str, files: &[PathBuf]) -> Router {
         let mut command = Command::new(rust_driver::example("zenoh", "router"));
-        let mut child = command.arg(at).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.arg(at).args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with("listening"), "{line:?}");
@@ -130,7 +133,7 @@ impl Drop for Router {
 fn through_a_router() {
     driver();
     let at = format!("tcp/127.0.0.1:{}", 20_000 + std::process::id() % 10_000);
-    let _router = Router::start(&at);
+    let _router = Router::start(&at, &[]);
     let bench = Bench::new();
     let text = study(&format!("{{ zenoh: {{ router: \"{at}\" }} }}"), "listener", "process", "loopback");
     succeeded(&bench.run(&text, &[]));
@@ -138,6 +141,26 @@ fn through_a_router() {
     let facts = transport(&bench);
     assert_eq!((&facts["role"], &facts["addresses"]["router"]), (&"client".into(), &at.as_str().into()), "{facts}");
     assert_eq!(facts["links"].as_array().unwrap().len(), 1, "{facts}");
+}
+
+/// Test: a router over quic is accepted by the certificate of its authority, and refused without.
+#[test]
+fn through_a_router_over_quic() {
+    driver();
+    let bench = Bench::new();
+    let authority = Authority::new(bench.path("authority"));
+    authority.server(bench.dir.path(), "127.0.0.1");
+    let at = format!("quic/127.0.0.1:{}", 20_000 + std::process::id() % 10_000);
+    let _router = Router::start(&at, &[bench.path("cert.pem"), bench.path("key.pem")]);
+    let with =
+        |option: &str| study(&format!("{{ zenoh: {{ router: \"{at}\"{option} }} }}"), "block", "process", "loopback");
+    succeeded(&bench.run(&with(&format!(", authority: {}", authority.file("ca.cert.pem"))), &[]));
+    all_answered(&bench, "router over quic");
+    let facts = transport(&bench);
+    assert_eq!((&facts["role"], &facts["transport"]), (&"client".into(), &"quic".into()), "{facts}");
+    let other = Bench::new();
+    let (code, text) = exit_and_stderr(&other.run(&with(""), &[]));
+    assert!(code != 0 && text.contains(&format!("router={at}")) && text.contains("authority"), "{code}: {text}");
 }
 
 /// Test of flows to three subscribers: what is reliable loses nothing, and what is discarded or replaced is counted.
@@ -230,10 +253,12 @@ fn options_that_are_wrong_are_refused_by_name() {
         &[("address", "192.0.2.1")],
         &[("peers", "a,b")],
         &[("port", "0")],
-        &[("transport", "quic")],
+        &[("transport", "tls")],
         &[("transport", "shm")],
         &[("router", "10.0.0.1")],
-        &[("router", "quic/10.0.0.1:7447")],
+        &[("router", "tls/10.0.0.1:7447")],
+        &[("router", absent), ("authority", "/ca.pem")],
+        &[("router", "quic/127.0.0.1:1"), ("authority", "/no/such.pem")],
         &[("router", absent), ("transport", "udp")],
         &[("router", absent)],
         &[("express", "yes")],
@@ -260,12 +285,12 @@ fn impossible_studies_are_refused() {
     driver();
     let process = |driver: &str| study(driver, "block", "process", "loopback");
     let durability = process("zenoh").replace("history: keep-all", "durability: transient-local");
-    let quic = process("{ zenoh: { transport: quic } }");
+    let tls = process("{ zenoh: { transport: tls } }");
     let other_host = process("{ zenoh: { shared_memory: on } }")
         .replace("place: process\npath: loopback", "ends: { ping: { place: process }, pong: { place: { ssh: { host: robot } } } }\npath: { existing: { ping: { interface: eth0 }, pong: { interface: eth0 } } }");
     let router = process("{ zenoh: { router: \"tcp/127.0.0.1:1\" } }");
     let reliable = process("{ zenoh: { transport: udp } }").replace("history: keep-all", "reliability: reliable");
-    insta::assert_snapshot!([durability, quic, other_host, router, reliable].map(|s| refused(&s)).join("\n"));
+    insta::assert_snapshot!([durability, tls, other_host, router, reliable].map(|s| refused(&s)).join("\n"));
 }
 
 /// Test of the built-in study `middlewares` with some of its drivers: what is reliable loses nothing, and a guarantee that a driver

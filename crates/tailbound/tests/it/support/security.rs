@@ -53,6 +53,16 @@ impl Authority {
         fs::copy(self.directory.join("ca.cert.pem"), place.join("identity_ca.cert.pem")).unwrap();
     }
 
+    /// Writes a certificate of TLS for an address, and its key: `cert.pem` and `key.pem`.
+    pub fn server(&self, place: &Path, address: &str) {
+        key(place, "key.pem");
+        openssl(&["req", "-new", "-key", "key.pem", "-subj", "/CN=server", "-out", "request.pem"], place);
+        fs::write(place.join("extensions"), format!("subjectAltName=IP:{address}\n")).unwrap();
+        let (authority, authority_key) = (self.file("ca.cert.pem"), self.file("ca.key.pem"));
+        let sign = ["x509", "-req", "-in", "request.pem", "-CA", &authority, "-CAkey", &authority_key, "-set_serial"];
+        openssl(&[&sign[..], &["8", "-extfile", "extensions", "-out", "cert.pem"]].concat(), place);
+    }
+
     /// Signs a document into the file `name` of the directory of the authority, and returns its path.
     pub fn signed(&self, name: &str, text: &str) -> String {
         fs::write(self.directory.join("document.xml"), text).unwrap();
