@@ -15,11 +15,12 @@ const RENAMED_KEYS: [(&str, &str); 0] = [];
 const RENAMED_WORDS: [(&str, &str, &str); 1] = [("attribution", "on", "auto")];
 
 /// Studies that were added after d26457f, which have no fixture.
-const NEWER: [&str; 9] = [
+const NEWER: [&str; 10] = [
     "child-threads-advice",
     "child-threads-ros",
     "clock",
     "hand-off",
+    "kubernetes-subscribers-latency",
     "middlewares",
     "rmw-compare",
     "security-cost",

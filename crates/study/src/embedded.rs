@@ -23,6 +23,7 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("kubernetes-networks", include_str!("../../../studies/kubernetes-networks.yaml")),
         ("kubernetes-latency", include_str!("../../../studies/kubernetes-latency.yaml")),
         ("kubernetes-subscribers", include_str!("../../../studies/kubernetes-subscribers.yaml")),
+        ("kubernetes-subscribers-latency", include_str!("../../../studies/kubernetes-subscribers-latency.yaml")),
         ("vm-latency", include_str!("../../../studies/vm-latency.yaml")),
         ("vm-latency-hosts", include_str!("../../../studies/vm-latency-hosts.yaml")),
         ("vm-bridges", include_str!("../../../studies/vm-bridges.yaml")),
