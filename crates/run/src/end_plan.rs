@@ -42,7 +42,7 @@ pub(crate) struct EndPlan {
     /// Name of the topic on which the end receives.
     pub receive_topic: String,
     /// Keeps the files of DDS Security open, whose addresses are in the options.
-    _security: SecurityFiles,
+    security: SecurityFiles,
 }
 
 impl EndPlan {
@@ -69,8 +69,13 @@ impl EndPlan {
             message_bytes: order.spec.message_bytes(),
             send_topic: topic(send),
             receive_topic: topic(receive),
-            _security: security,
+            security,
         })
+    }
+
+    /// Whether the driver has files of DDS Security.
+    pub fn is_secured(&self) -> bool {
+        !self.security.options.is_empty()
     }
 
     /// Payload of the end's messages: the bytes 0, 1, 2 and so on, modulo 256.

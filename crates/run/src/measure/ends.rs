@@ -442,7 +442,14 @@ impl<C: Clock> Opening<'_, C> {
         }
         let _opening = thread_policy::during(c"open");
         let session = Session::open(self.driver, &self.plan.options, door.clone()).map_err(|e| {
+            let has_failed_outside = e.code == tailbound_driver::Code::EIO;
             let mut failed = open_failed(e);
+            if has_failed_outside && self.plan.is_secured() {
+                failed.problem.remedy =
+                    "check the certificates and keys that `security` names (`openssl verify`), and the addresses \
+                     of this place (`ip address`)"
+                        .into();
+            }
             let log = door.log_text();
             if !log.is_empty() {
                 failed.problem.what = format!("{}\n{}", failed.problem.what, log.trim_end());
