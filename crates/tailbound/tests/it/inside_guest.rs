@@ -88,7 +88,7 @@ impl Guest {
         // The console of a busy guest can lose characters of its input: the script is a file in the guest, and its name is written
         // again if it has not begun.
         let kept = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        std::fs::write(kept.path(), format!(": >/begun\n{script}")).unwrap();
+        std::fs::write(kept.path(), format!(": >/begun\n{PACKED}\n{script}")).unwrap();
         let file = kept.path().canonicalize().unwrap().display().to_string();
         let mut command = self.command("shell");
         command
@@ -109,6 +109,23 @@ impl Guest {
         assert_eq!(code, 0, "{errors}{text}");
         text
     }
+}
+
+/// Function of the shell for scripts: prints the output of a command in a short form, because the console of a busy guest can lose
+/// characters of its output too. [`unpacked`] reads it.
+const PACKED: &str = "packed() { \"$@\" | gzip -c | base64; }";
+
+/// JSON that a script in a guest printed by `packed`.
+pub fn unpacked(text: &str, console: &str) -> Value {
+    let mut unpack = Command::new("sh")
+        .args(["-c", "base64 -d | gzip -dc"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    unpack.stdin.take().unwrap().write_all(text.trim().as_bytes()).unwrap();
+    let output = unpack.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {text}\n{console}"))
 }
 
 fn study(measure: &str, rate: &str, rest: &str) -> String {

@@ -1,7 +1,7 @@
 //! Tests of `tailbound clock` inside an emulated guest with simulated network cards (netdevsim), whose hardware clocks (ptp_mock) are
 //! set by linuxptp: what was done to a clock is known.
 
-use crate::inside_guest::Guest;
+use crate::inside_guest::{Guest, unpacked};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,11 +20,11 @@ pub fn needed<const N: usize>(files: [&str; N]) -> Option<[String; N]> {
 
 /// Runs these lines in a shell of the guest, and returns what `tailbound clock` found, and the whole console.
 pub fn found(guest: &Guest, options: &[&str], lines: &str) -> (Value, String) {
-    let script =
-        format!("cd /root\n{lines}\necho \"<<$((6*7))\"; cat found; echo \">>$((6*7))\"; cat done\nsleep 1\nexit\n");
+    let script = format!(
+        "cd /root\n{lines}\necho \"<<$((6*7))\"; packed cat found; echo \">>$((6*7))\"; cat done\nsleep 1\nexit\n"
+    );
     let console = guest.shell(options, script);
-    let found = serde_json::from_str(printed(&console)).unwrap_or_else(|e| panic!("{e}: {console}"));
-    (found, console)
+    (unpacked(printed(&console), &console), console)
 }
 
 /// Lines that make two simulated network cards.

@@ -1,6 +1,6 @@
 //! Tests of launch times of an interface with gates, inside an emulated guest: both queue disciplines are in force.
 
-use crate::inside_guest::Guest;
+use crate::inside_guest::{Guest, unpacked};
 use crate::inside_guest_clocks::needed;
 use crate::inside_guest_queues::{file, kill_and_clean_up, print, section, shown};
 use crate::support::guests::KERNEL;
@@ -146,7 +146,7 @@ fn assisted(ahead: &str) -> String {
 fn what_an_interface_had_is_back_after_a_run_with_launch_times_and_after_a_killed_run() {
     let queues = shown("two0");
     let run = |name: &str| format!("tailbound run {name}.yaml --out {name} -q >said 2>&1");
-    let report = |name: &str| print(name, &format!("tailbound report {name} --format json"));
+    let report = |name: &str| print(name, &format!("packed tailbound report {name} --format json"));
     let lines = [
         "cd /root; export TMPDIR=/root; ip netns add a; ip netns add b".to_owned(),
         "ip link add two0 netns a numtxqueues 2 type veth peer name two1 netns b\n\
@@ -195,7 +195,7 @@ fn what_an_interface_had_is_back_after_a_run_with_launch_times_and_after_a_kille
     let console = Guest::with_kernel(KERNEL).shell(&["--with", "ip,tc"], lines.join("\n") + "\nsleep 1\nexit\n");
     let of = |name| section(&console, name);
     for (name, ahead_ms) in [("plain", 4), ("existing", 5), ("replace", 4), ("gated", 4)] {
-        let report: Value = serde_json::from_str(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
+        let report = unpacked(of(name), &console);
         assert_eq!(report["status"], "valid", "{}\n{console}", report["warnings"]);
         let launch = &report["conditions"][0]["launch"];
         println!("{name}: {launch} {}", report["path"][0]["ends"][0]["launch"]);
@@ -207,10 +207,7 @@ fn what_an_interface_had_is_back_after_a_run_with_launch_times_and_after_a_kille
             assert_eq!((name, &gate["outside"]), ("gated", &0.into()));
         }
     }
-    launches_below_assist(
-        ["assist", "late"]
-            .map(|name| serde_json::from_str(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"))),
-    );
+    launches_below_assist(["assist", "late"].map(|name| unpacked(of(name), &console)));
     assert_eq!(of("restored"), of("default"));
     assert!(
         of("foreign").contains("qdisc mqprio 10: root tc 2") && of("foreign").contains("delta 5000000"),

@@ -1,8 +1,7 @@
 //! Tests, inside an emulated guest, of queue disciplines that a run sets at interfaces of the user, and of what is there afterwards.
 
-use crate::inside_guest::Guest;
+use crate::inside_guest::{Guest, unpacked};
 use crate::inside_guest_clocks::{CARDS, KERNEL, TWO_CARDS, needed};
-use serde_json::Value;
 
 /// Lines that join the cards `eth0` and `eth1` over the namespaces `a` and `b`.
 pub const JOINED: &str = "ip netns add a; ip netns add b; ip link set eth0 netns a; ip link set eth1 netns b\n\
@@ -78,15 +77,15 @@ fn what_a_card_had_is_back_after_a_run_and_after_a_killed_run() {
         file("long", &offload(20_000, "      replace: yes\n")),
         print("default", &queues),
         "tailbound run card.yaml --out card -q >said 2>&1; tailbound report card --format json >found 2>>said".into(),
-        print("report", "cat found"),
+        print("report", "packed cat found"),
         print("restored", &queues),
         "tc -n a qdisc replace dev eth0 root handle 10: fq_codel limit 555 target 7777us".into(),
         print("foreign", &queues),
         print("refused", "tailbound run card.yaml --out refused -q 2>&1"),
         "tailbound run replace.yaml --out replaced -q >said 2>&1; tailbound run speed.yaml --out speed -q >>said 2>&1"
             .into(),
-        print("speed", "tailbound report speed --format json"),
-        print("replaced", "tailbound report replaced --format json"),
+        print("speed", "packed tailbound report speed --format json"),
+        print("replaced", "packed tailbound report replaced --format json"),
         print("back", &queues),
         kill_and_clean_up("eth0", "taprio"),
     ];
@@ -99,7 +98,7 @@ fn what_a_card_had_is_back_after_a_run_and_after_a_killed_run() {
     let modules = ["--module", &module, "--module", "sch_htb", "--with", "ip,tc"];
     let console = Guest::with_kernel(&kernel).shell(&modules, lines.join("\n") + "\nsleep 1\nexit\n");
     let of = |name| section(&console, name);
-    let json = |name| serde_json::from_str::<Value>(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
+    let json = |name| unpacked(of(name), &console);
     for name in ["report", "replaced"] {
         let report = json(name);
         let codes: Vec<&str> =
@@ -271,7 +270,7 @@ fn interfaces_that_cannot_have_gates_are_named_with_the_words_of_the_kernel() {
         print("after", &shown("two0")),
         file("software", &study(["two0", "two1"], 100, "")),
         "tailbound run software.yaml --out software -q >said 2>&1".into(),
-        print("software", "tailbound report software --format json"),
+        print("software", "packed tailbound report software --format json"),
         print("restored", &shown("two0")),
         print("dry", "tailbound run software.yaml --dry-run 2>&1 | grep taprio"),
         "ip link add own0 numtxqueues 2 type veth peer name own1 netns b; ip address add 10.8.0.1/24 dev own0".into(),
@@ -285,7 +284,7 @@ fn interfaces_that_cannot_have_gates_are_named_with_the_words_of_the_kernel() {
     let of = |name| section(&console, name);
     assert_eq!(of("after"), of("before"));
     assert_eq!(of("restored"), of("before"));
-    let report: Value = serde_json::from_str(of("software")).unwrap_or_else(|e| panic!("{e}: {console}"));
+    let report = unpacked(of("software"), &console);
     assert_eq!(report["status"], "valid", "{console}");
     let counts = &report["conditions"][0]["gates"][0];
     assert_eq!((&counts["outside"], &report["conditions"][0]["counts"]["answered"]), (&0.into(), &100.into()));
@@ -350,13 +349,13 @@ fn what_an_interface_had_is_back_after_a_run_with_shaping_and_after_a_killed_run
         file("long", &shaped(20_000, ", replace: yes")),
         print("default", &queues),
         "tailbound run plain.yaml --out plain -q >said 2>&1".into(),
-        print("report", "tailbound report plain --format json"),
+        print("report", "packed tailbound report plain --format json"),
         print("restored", &queues),
         "tc -n a qdisc replace dev two0 root handle 10: fq_codel limit 555 target 7777us".into(),
         print("foreign", &queues),
         print("refused", "tailbound run plain.yaml --out refused -q 2>&1"),
         "tailbound run replace.yaml --out replaced -q >said 2>&1".into(),
-        print("replaced", "tailbound report replaced --format json"),
+        print("replaced", "packed tailbound report replaced --format json"),
         print("back", &queues),
         kill_and_clean_up("two0", "cbs"),
         print("dry", "tailbound run replace.yaml --dry-run 2>&1 | grep mqprio"),
@@ -366,7 +365,7 @@ fn what_an_interface_had_is_back_after_a_run_with_shaping_and_after_a_killed_run
     let console = Guest::with_kernel(&kernel).shell(&with, lines.join("\n") + "\nsleep 1\nexit\n");
     let of = |name| section(&console, name);
     for name in ["report", "replaced"] {
-        let report: Value = serde_json::from_str(of(name)).unwrap_or_else(|e| panic!("{name}: {e}: {console}"));
+        let report = unpacked(of(name), &console);
         assert_eq!(report["status"], "valid", "{}\n{console}", report["warnings"]);
         // The kernel reports 10 Gbit/s for a veth.
         let shaping = report["path"][0]["ends"][0]["shaping"].as_str().unwrap_or_else(|| panic!("{console}"));
