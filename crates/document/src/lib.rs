@@ -43,6 +43,7 @@ mod tail_estimate;
 mod tools;
 mod usual;
 mod warm_up;
+mod watch;
 mod waterfall;
 
 pub use bins::BinsReport;
@@ -84,4 +85,5 @@ pub use tail_estimate::TailReport;
 pub use tools::{ToolFigureReport, ToolReport};
 pub use usual::{UsualPart, UsualReport};
 pub use warm_up::WarmUpReport;
+pub use watch::*;
 pub use waterfall::*;

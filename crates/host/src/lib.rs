@@ -4,6 +4,7 @@
 //! Input: file contents of /proc and /sys, system calls. Output: the types of `tailbound-model`. This crate does not
 //! depend on studies, drivers, labs or records. The crate judges nothing: `tailbound-doctor` gives verdicts on facts.
 
+pub mod capture;
 pub mod clock;
 pub mod container;
 pub mod counters;
@@ -21,6 +22,7 @@ pub mod ptp_clock;
 pub mod queues;
 pub mod rescue;
 pub mod scheduling;
+pub mod shared_memory;
 pub mod switches;
 pub mod threads;
 pub mod throttle;
@@ -34,6 +36,7 @@ mod setting_text;
 mod steal;
 mod virsh;
 
+pub use capture::{Capture, CaptureError, Packet};
 pub use clock::{
     OffsetTrack, cpu_ns_of, monotonic_ns, process_cpu_ns, read_offset, realtime_ns, tai_offset_s, unadjusted_ns,
 };

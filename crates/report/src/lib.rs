@@ -27,6 +27,7 @@ mod tables;
 mod terminal;
 mod text;
 mod trial_line;
+mod watched;
 
 pub use budget::{render_budget_junit, render_budget_markdown, render_budget_terminal};
 pub use cause_words::cause_words;
@@ -55,6 +56,7 @@ pub use tailbound_document::*;
 pub use terminal::render_terminal;
 pub use text::wrap;
 pub use trial_line::{trial_causes, trial_line};
+pub use watched::render_watch;
 
 use tailbound_record::{Record, RecordError};
 

@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory};
 
 /// Groups of commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["ping", "quick", "run", "tune", "studies", "validate", "import"]),
+    ("Measure", &["ping", "quick", "run", "tune", "watch", "studies", "validate", "import"]),
     ("Read", &["report", "compare", "budget", "ls", "serve", "gates", "schema"]),
     ("Deploy", &["bundle", "image", "k8s", "guest", "driver"]),
     ("Maintain", &["doctor", "lab", "clock", "advice", "completions", "man"]),

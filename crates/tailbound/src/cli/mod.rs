@@ -12,6 +12,7 @@ mod pod;
 mod results;
 mod tune;
 mod values;
+mod watch;
 
 pub use agent::*;
 pub use driver::*;
@@ -26,6 +27,7 @@ pub use results::*;
 pub use tune::*;
 pub use values::Declared;
 pub use values::TextFormat;
+pub use watch::*;
 
 use crate::output::Color;
 use clap::{Parser, Subcommand};
@@ -105,6 +107,7 @@ pub enum Command {
     Doctor(Doctor),
     /// Read the hardware clocks of network cards (PTP) beside the system's clock: offset, rate, steps; sets nothing
     Clock(Clock),
+    Watch(Watch),
     /// Print the completions for a shell
     Completions {
         /// Name of the shell for which completions are printed

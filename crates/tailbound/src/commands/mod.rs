@@ -34,6 +34,7 @@ mod studies;
 mod study_needs;
 mod tune;
 mod validate;
+mod watch;
 
 use crate::cli::{Cli, Command};
 use crate::failure::CommandResult;
@@ -64,6 +65,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Lab(args) => lab::lab(args.command.as_ref()),
         Command::Advice(args) => advice::advice(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Watch(args) => watch::watch(&args),
         Command::Clock(args) => clock::clock(&args),
         Command::Completions { shell } => generated_files::completions(shell),
         Command::Man { directory } => generated_files::man(&directory),

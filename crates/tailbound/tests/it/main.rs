@@ -161,4 +161,6 @@ mod vms_neighbours;
 #[cfg(feature = "system-tests")]
 mod vms_networks;
 #[cfg(feature = "system-tests")]
+mod watch;
+#[cfg(feature = "system-tests")]
 mod zenoh;

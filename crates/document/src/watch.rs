@@ -1,0 +1,160 @@
+//! What watching the messages of other programs found.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What was on the wire while packets were captured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchReport {
+    /// When the capture began, ns since 1970, CLOCK_REALTIME.
+    pub begin_ns: i64,
+    /// Length of the capture in ns.
+    pub duration_ns: i64,
+    /// Where packets were captured: a network interface, or all of a network namespace.
+    pub place: String,
+    /// Packets that were read, without copies of packets that passed several interfaces.
+    pub packets: u64,
+    /// Further copies of these packets.
+    pub copies: u64,
+    /// Packets that the kernel did not copy, because they were not read fast enough. If there are any, numbers of retransmissions,
+    /// gaps and losses are not to be trusted.
+    pub not_copied: u64,
+    /// What could not be read of the messages.
+    pub unread: UnreadReport,
+    /// Packets from or to the ports of zenoh, which are not read.
+    pub zenoh_packets: u64,
+    /// Number of files of shared memory on this host, by middleware.
+    pub shared_memory: BTreeMap<String, u64>,
+    /// Participants of DDS whose messages were seen.
+    pub participants: u64,
+    /// Topics, those with the latest messages first.
+    pub topics: Vec<WatchedTopic>,
+    /// What is to be known about these figures.
+    pub warnings: Vec<String>,
+}
+
+/// What could not be read of RTPS messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnreadReport {
+    /// Submessages with impossible or missing members.
+    pub malformed: u64,
+    /// Submessages behind the copied bytes of their packet.
+    pub behind_copied: u64,
+    /// Messages that are encrypted or signed: only the identity of their participant is known.
+    pub protected: u64,
+    /// Later IP fragments whose first fragment was not seen.
+    pub fragments_alone: u64,
+}
+
+/// A topic, or a writer whose topic is not known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedTopic {
+    /// Name of the topic as on the wire; absent if its writers were announced before the capture began.
+    pub topic: Option<String>,
+    /// Name of the topic in ROS 2, if the name on the wire is one of ROS 2.
+    pub ros_topic: Option<String>,
+    /// Name of the type as on the wire; absent like `topic`.
+    pub type_name: Option<String>,
+    /// Number of readers that were announced during the capture.
+    pub readers_announced: u64,
+    /// The writers whose samples were seen, or that were announced.
+    pub writers: Vec<WatchedWriter>,
+}
+
+/// A writer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedWriter {
+    /// Identity of the writer: 16 bytes in hexadecimal digits, with points between its four parts.
+    pub guid: String,
+    /// Vendor of its implementation of DDS.
+    pub vendor: String,
+    /// Name of the participant, if it was announced.
+    pub participant: Option<String>,
+    /// Address from which its samples come; absent if none was seen.
+    pub address: Option<String>,
+    /// Whether the network namespace in which packets were captured sent its samples.
+    pub is_here: bool,
+    /// Policies; absent if the writer was announced before the capture began.
+    pub qos: Option<WatchedQos>,
+    /// Samples whose first transmission was seen.
+    pub samples: u64,
+    /// Samples per second between the first and the last one; absent with fewer than two.
+    pub rate_hz: Option<f64>,
+    /// Time between two samples, ns; absent with fewer than two.
+    pub interval: Option<WatchedRange>,
+    /// Length of the data of samples in bytes, without the header of the encoding: the smallest and the largest; absent without
+    /// samples.
+    pub bytes: Option<(u32, u32)>,
+    /// How late samples were on the wire; absent if no sample has a time of its writer.
+    pub lateness: Option<WatchedLateness>,
+    /// Samples without a time of their writer.
+    pub without_time: u64,
+    /// How the protocol carried the samples.
+    pub protocol: WatchedProtocol,
+}
+
+/// Policies of a writer, as it announced them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedQos {
+    /// `reliable` or `best-effort`.
+    pub reliability: String,
+    /// `volatile`, `transient-local`, `transient` or `persistent`.
+    pub durability: String,
+    /// Longest permitted time between two samples, ns; absent = no limit.
+    pub deadline_ns: Option<i64>,
+}
+
+/// The distribution of a time, ns: quantiles are the upper ends of histogram buckets, at most 0.8 % above the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedRange {
+    /// Number of values.
+    pub count: u64,
+    /// Smallest value.
+    pub min_ns: i64,
+    /// Median.
+    pub p50_ns: i64,
+    /// 99 % of the values are not above it; absent with fewer than 100 values.
+    pub p99_ns: Option<i64>,
+    /// Largest value.
+    pub max_ns: i64,
+}
+
+/// Time from the source timestamp of a sample until the end of its first transmission was captured. Not an end-to-end latency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedLateness {
+    /// The distribution.
+    pub range: WatchedRange,
+    /// Whether the values are times above the fastest sample seen, because the clock of the writer is another one.
+    pub is_above_fastest: bool,
+    /// Where this vendor takes the source timestamp, and what passes before it unseen.
+    pub begins: String,
+}
+
+/// How the protocol carried the samples of a writer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedProtocol {
+    /// Samples, or fragments of samples, that were sent again to a reader that they had been sent to.
+    pub again: u64,
+    /// Samples that were sent again, and whose first transmission was not seen here: they have no lateness.
+    pub first_not_seen: u64,
+    /// Old samples that were sent to a reader that joined later: they have no lateness.
+    pub replayed: u64,
+    /// Fragments of samples, without those that were sent again.
+    pub fragments: u64,
+    /// Samples of which not all fragments were seen.
+    pub unfinished: u64,
+    /// Numbers between the first and the last sample that were not seen. Not all of them are lost: a writer may number samples that
+    /// it never sends.
+    pub numbers_not_seen: u64,
+    /// HEARTBEAT submessages of the writer.
+    pub heartbeats: u64,
+    /// ACKNACK submessages to the writer.
+    pub acknowledgements: u64,
+    /// Samples that a reader asked for again.
+    pub requested: u64,
+    /// Samples that a reader asked for, and that the writer said it no longer has.
+    pub given_up: u64,
+    /// Samples that a reader asked for at least 1 s before the end, and never acknowledged.
+    pub lost: u64,
+}

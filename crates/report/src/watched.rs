@@ -1,0 +1,172 @@
+//! What watching found, as text for a terminal.
+
+use crate::tables::grid::{Column, Grid};
+use crate::text::{Paint, wrap};
+use tailbound_document::number::{count, three_digits, time};
+use tailbound_document::{WatchReport, WatchedLateness, WatchedTopic, WatchedWriter};
+
+/// A figure that does not exist for a writer.
+const NONE: &str = "-";
+
+/// Writes what watching found as lines of at most `width` characters.
+pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let mut lines = wrap(&first_line(report), width, 2);
+    let rows: Vec<(&WatchedTopic, &WatchedWriter)> =
+        report.topics.iter().flat_map(|topic| topic.writers.iter().map(move |writer| (topic, writer))).collect();
+    if !rows.is_empty() {
+        let (first, others) = columns(&rows);
+        for grid in Grid::of_columns(&first, others, width) {
+            lines.push(String::new());
+            lines.extend(grid.lines(&paint, |_| String::new(), |_| Vec::new()));
+        }
+        lines.push(String::new());
+    }
+    for note in notes(report, &rows) {
+        lines.extend(wrap(&note, width, 2));
+    }
+    for warning in &report.warnings {
+        lines.extend(wrap(&format!("warning: {warning}"), width, 2));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// How many topics were on the wire, and what was not.
+fn first_line(report: &WatchReport) -> String {
+    let (seen, silent): (Vec<_>, Vec<_>) =
+        report.topics.iter().partition(|topic| topic.writers.iter().any(|writer| writer.samples > 0));
+    let known = seen.iter().filter(|topic| topic.topic.is_some()).count();
+    let unknown = seen.len() - known;
+    let mut parts = vec![format!("{} on the wire", plural(known, "topic"))];
+    if unknown > 0 {
+        parts.push(format!("{} of unknown topics on the wire", plural(unknown, "writer")));
+    }
+    if !silent.is_empty() {
+        parts.push(format!(
+            "{} announced without a sample on the wire (in shared memory, inside a process, or silent)",
+            plural(silent.len(), "topic")
+        ));
+    }
+    for (middleware, files) in &report.shared_memory {
+        parts.push(format!("{} of {middleware} in shared memory", plural(*files as usize, "file")));
+    }
+    if report.zenoh_packets > 0 {
+        parts.push(format!("{} of zenoh, which are not read", plural(report.zenoh_packets as usize, "packet")));
+    }
+    format!(
+        "{} in {} at {}: {}; {} of DDS, {}.",
+        plural(report.packets as usize, "packet"),
+        time(report.duration_ns as f64),
+        report.place,
+        parts.join("; "),
+        plural(report.participants as usize, "participant"),
+        match report.not_copied {
+            0 => "no packet missed".to_owned(),
+            missed => format!("{} missed", plural(missed as usize, "packet")),
+        }
+    )
+}
+
+fn plural(number: usize, word: &str) -> String {
+    format!("{} {word}{}", count(number as u64), if number == 1 { "" } else { "s" })
+}
+
+/// The name of a topic, as ROS 2 has it if it is one of ROS 2.
+fn name(topic: &WatchedTopic, writer: &WatchedWriter) -> String {
+    let known = topic.ros_topic.as_ref().or(topic.topic.as_ref());
+    known.cloned().unwrap_or_else(|| format!("unknown ({})", writer.guid))
+}
+
+/// The column of names, and the columns of figures.
+fn columns(rows: &[(&WatchedTopic, &WatchedWriter)]) -> (Column, Vec<Column>) {
+    let column = |head: &str, right: bool, cell: &dyn Fn(&WatchedWriter) -> String| Column {
+        head: head.to_owned(),
+        cells: rows.iter().map(|(_, writer)| (cell(writer), String::new())).collect(),
+        right,
+    };
+    let mut names = column("topic", false, &|_| String::new());
+    for (cell, (topic, writer)) in names.cells.iter_mut().zip(rows) {
+        cell.0 = name(topic, writer);
+    }
+    let late = |writer: &WatchedWriter, of: fn(&WatchedLateness) -> Option<i64>| {
+        let mark = if writer.lateness.as_ref().is_some_and(|late| late.is_above_fastest) { "+" } else { "" };
+        let value = writer.lateness.as_ref().and_then(of).map(|ns| format!("{mark}{}", time(ns as f64)));
+        value.unwrap_or_else(|| NONE.to_owned())
+    };
+    let number = |value: u64| if value == 0 { NONE.to_owned() } else { count(value) };
+    let all = vec![
+        column("samples", true, &|writer| count(writer.samples)),
+        column("per second", true, &|writer| writer.rate_hz.map_or(NONE.to_owned(), three_digits)),
+        column("bytes", true, &|writer| match writer.bytes {
+            None => NONE.to_owned(),
+            Some((least, most)) if least == most => count(u64::from(least)),
+            Some((least, most)) => format!("{} to {}", count(u64::from(least)), count(u64::from(most))),
+        }),
+        column("late p50", true, &|writer| late(writer, |late| Some(late.range.p50_ns))),
+        column("p99", true, &|writer| late(writer, |late| late.range.p99_ns)),
+        column("max", true, &|writer| late(writer, |late| Some(late.range.max_ns))),
+        column("longest gap", true, &|writer| {
+            writer.interval.map_or(NONE.to_owned(), |interval| time(interval.max_ns as f64))
+        }),
+        column("again", true, &|writer| number(writer.protocol.again)),
+        column("not seen", true, &|writer| number(writer.protocol.numbers_not_seen)),
+        column("lost", true, &|writer| number(writer.protocol.lost)),
+        column("policies", false, &|writer| {
+            writer.qos.as_ref().map_or("unknown".to_owned(), |qos| format!("{}, {}", qos.reliability, qos.durability))
+        }),
+        column("from", false, &|writer| {
+            let address = writer.address.as_deref().unwrap_or(NONE);
+            format!("{address} ({})", writer.vendor)
+        }),
+    ];
+    (names, all)
+}
+
+/// What the figures mean.
+fn notes(report: &WatchReport, rows: &[(&WatchedTopic, &WatchedWriter)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let late: Vec<&WatchedLateness> = rows.iter().filter_map(|(_, writer)| writer.lateness.as_ref()).collect();
+    if !late.is_empty() {
+        notes.push(
+            "late: from the time that the writer gave the sample until the end of its first transmission was captured. This is no \
+             end-to-end latency: what the receiver does is not in it."
+                .to_owned(),
+        );
+    }
+    if late.iter().any(|late| late.is_above_fastest) {
+        notes.push(
+            "+: above the fastest sample seen, because the sample was not sent here, and its writer may have another clock. The \
+             drift of the two clocks is in it."
+                .to_owned(),
+        );
+    }
+    let mut begins: Vec<&str> = late.iter().map(|late| late.begins.as_str()).collect();
+    begins.sort_unstable();
+    begins.dedup();
+    notes.extend(begins.iter().map(|begins| format!("{begins}.")));
+    let sum = |of: fn(&WatchedWriter) -> u64| rows.iter().map(|(_, writer)| of(writer)).sum::<u64>();
+    let (replayed, without) = (sum(|writer| writer.protocol.replayed), sum(|writer| writer.without_time));
+    if replayed > 0 {
+        notes.push(format!(
+            "{} were sent to readers that joined later; they are not in these figures.",
+            plural(replayed as usize, "old sample")
+        ));
+    }
+    if without > 0 {
+        notes.push(format!("{} had no time of their writer, and so no lateness.", plural(without as usize, "sample")));
+    }
+    if sum(|writer| writer.protocol.numbers_not_seen) > 0 {
+        notes.push(
+            "not seen: numbers of samples between the first and the last one. They need not be lost: a writer may number samples \
+             that it never sends here."
+                .to_owned(),
+        );
+    }
+    if report.unread.malformed > 0 {
+        notes.push(format!(
+            "{} could not be read: they are malformed.",
+            plural(report.unread.malformed as usize, "submessage")
+        ));
+    }
+    notes
+}

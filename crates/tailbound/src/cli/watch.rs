@@ -1,0 +1,40 @@
+//! Flags of `tailbound watch`.
+
+use super::values::{TextFormat, time};
+use clap::Args;
+use std::path::PathBuf;
+use tailbound_model::Nanos;
+
+/// Watch the messages that other programs send with DDS: which topics, how late they are on the wire, what is sent again
+///
+/// Packets are captured at the interfaces of a network namespace; nothing is sent, unless --ask is given. The lateness of a sample
+/// is the time from its source timestamp until the end of its first transmission was captured. It is no end-to-end latency, and
+/// traffic between other hosts is not seen. Needs root, or CAP_NET_RAW.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Capture at this network interface only [default: all interfaces of the network namespace]
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<String>,
+    /// Capture in this network namespace: a name of `ip netns`, or a path such as /proc/PID/ns/net
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Capture in the network namespace of this running container of podman or containerd
+    #[arg(long, value_name = "NAME", conflicts_with = "netns")]
+    pub container: Option<String>,
+    /// How long to capture; Ctrl-C ends the capture earlier
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub duration: Nanos,
+    /// Join the DDS domain, so that all participants announce their writers and readers again. This sends messages of discovery
+    #[arg(long)]
+    pub ask: bool,
+    /// Number of the DDS domain that --ask joins
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "ask")]
+    pub domain: u32,
+    /// Write each sample whose first transmission was captured into a new CSV file: its writer, its number, when it was written,
+    /// when it was captured (ns since 1970)
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
+    /// Output format of what was seen
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: TextFormat,
+}

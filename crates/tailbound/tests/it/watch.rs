@@ -1,0 +1,270 @@
+//! Tests of `tailbound watch` against real middleware, in network namespaces of their own.
+
+use crate::support::fastdds;
+use crate::support::host::cannot;
+use crate::support::ros2::study;
+use crate::support::{Bench, exit_and_stderr};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+/// Messages of a study of [`study`]: slots and warm-up.
+const SENT: u64 = 320;
+
+/// Runs a script of the shell in a network namespace of its own, in the directory of the test. `$T` is the program, and `watching`
+/// starts a capture that ends with `stop`.
+fn in_namespace(bench: &Bench, script: &str) -> Output {
+    let begin = "set -e; ip link set lo up; \
+        watching() { \"$T\" watch --for 100s --format json \"$@\" >watched.json 2>watched.err & W=$!; \
+            until grep -q '^watching' watched.err; do kill -0 $W; sleep 0.05; done; }; \
+        stop() { sleep 0.3; kill -INT $W; wait $W; }; ";
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", &format!("{begin}{script}")]).current_dir(bench.dir.path());
+    command
+        .env("T", env!("CARGO_BIN_EXE_tailbound"))
+        .env("TAILBOUND_STATE_DIR", bench.path("state"))
+        .env("NO_COLOR", "1");
+    command.output().expect("unshare of util-linux")
+}
+
+/// What the capture of a script found; the script must have succeeded.
+fn watched(bench: &Bench, output: &Output) -> Value {
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap_or_default();
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stderr), read("watched.err"));
+    serde_json::from_str(&read("watched.json")).unwrap()
+}
+
+/// The writers of all topics with samples of a study, with the names of the topics.
+fn writers(found: &Value) -> Vec<(&Value, &Value)> {
+    let topics = found["topics"].as_array().unwrap().iter();
+    let all = topics.flat_map(|topic| topic["writers"].as_array().unwrap().iter().map(move |writer| (topic, writer)));
+    all.filter(|(_, writer)| writer["samples"].as_u64().unwrap() > 0).collect()
+}
+
+/// A study of two processes over the loopback interface, with 320 round trips of 8 KiB.
+fn two_processes(driver: &str) -> String {
+    study(driver, "listener", "process", "loopback")
+}
+
+/// Test: both topics are seen with their names, policies, exactly the messages that were sent, and their lateness.
+fn both_topics_are_seen(driver: &str, vendor: &str) {
+    let bench = Bench::new();
+    bench.study(&two_processes(driver));
+    let found = watched(&bench, &in_namespace(&bench, "watching; \"$T\" run study.yaml --out record >/dev/null; stop"));
+    let writers = writers(&found);
+    assert_eq!(writers.len(), 2, "{found:#}");
+    for (topic, writer) in writers {
+        assert!(topic["topic"].is_string() && topic["type_name"].as_str().unwrap().contains("Sample"), "{topic:#}");
+        assert_eq!((writer["vendor"].as_str(), writer["samples"].as_u64()), (Some(vendor), Some(SENT)), "{writer:#}");
+        // A number of 8 bytes, the length of the sequence, and its bytes.
+        assert_eq!(writer["bytes"], serde_json::json!([8204, 8204]), "{writer:#}");
+        assert_eq!((&writer["is_here"], &writer["without_time"]), (&true.into(), &0.into()), "{writer:#}");
+        let late = &writer["lateness"];
+        assert_eq!((&late["is_above_fastest"], &late["range"]["count"]), (&false.into(), &SENT.into()), "{writer:#}");
+        assert!(late["range"]["min_ns"].as_i64().unwrap() > 0, "the packet leaves after the write began: {writer:#}");
+        assert_eq!(writer["qos"]["reliability"], "reliable", "{writer:#}");
+        for what in ["lost", "given_up", "numbers_not_seen", "unfinished", "replayed", "first_not_seen"] {
+            assert_eq!(writer["protocol"][what], 0, "{what}: {writer:#}");
+        }
+    }
+    assert_eq!((&found["not_copied"], &found["unread"]["malformed"]), (&0.into(), &0.into()), "{found:#}");
+    assert!(found["copies"].as_u64() >= found["packets"].as_u64(), "each packet is sent and received: {found:#}");
+}
+
+#[test]
+fn topics_of_cyclonedds_are_seen() {
+    if !cannot() {
+        both_topics_are_seen("cyclonedds", "Cyclone DDS");
+    }
+}
+
+#[test]
+fn topics_of_fastdds_are_seen() {
+    if !cannot() {
+        fastdds::built();
+        both_topics_are_seen("{ fastdds: { transport: udp } }", "Fast DDS");
+    }
+}
+
+/// Test: the time that a sample carries lies within the call that sent it, and the sample was captured after it was written.
+fn source_timestamps_are_those_of_the_calls(driver: &str) {
+    let bench = Bench::new();
+    bench.study(&two_processes(driver).replace("slots: 300", "slots: 3000"));
+    let offset = || tailbound_host::realtime_ns() - tailbound_host::monotonic_ns();
+    let before_ns = offset();
+    let script = "watching --samples samples.csv; \"$T\" run study.yaml --out record >/dev/null; stop";
+    let found = watched(&bench, &in_namespace(&bench, script));
+    let after_ns = offset();
+    // The clocks drift while the test runs, and two readings are not at one instant.
+    let width_ns = (after_ns - before_ns).abs() + 20_000;
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let mut calls = Vec::new();
+    record
+        .slots(0, &mut |batch| calls.extend(batch.send_begin_ns.iter().copied().zip(batch.send_end_ns.iter().copied())))
+        .unwrap();
+    calls.sort_unstable();
+    let text = std::fs::read_to_string(bench.path("samples.csv")).unwrap();
+    let topic = |part: &str| {
+        let of =
+            writers(&found).into_iter().find(|(topic, _)| topic["topic"].as_str().unwrap().contains(part)).unwrap();
+        of.1["guid"].as_str().unwrap().to_owned()
+    };
+    let ping = topic("ping");
+    let rows: Vec<[i64; 3]> = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.strip_prefix(&format!("{ping},")))
+        .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect::<Vec<i64>>().try_into().unwrap())
+        .collect();
+    assert_eq!((rows.len(), calls.len()), (3020, 3020));
+    for [number, source_ns, captured_ns] in rows {
+        let (begin_ns, end_ns) = calls[number as usize - 1];
+        let source_ns = source_ns - before_ns;
+        let range = begin_ns - width_ns..=end_ns + width_ns;
+        assert!(
+            range.contains(&source_ns),
+            "sample {number}: written at {source_ns}, called at {begin_ns} to {end_ns}"
+        );
+        assert!(captured_ns - before_ns >= source_ns, "sample {number}");
+    }
+}
+
+#[test]
+fn times_of_cyclonedds_are_those_of_the_calls() {
+    if !cannot() {
+        source_timestamps_are_those_of_the_calls("cyclonedds");
+    }
+}
+
+#[test]
+fn times_of_fastdds_are_those_of_the_calls() {
+    if !cannot() {
+        fastdds::built();
+        source_timestamps_are_those_of_the_calls("{ fastdds: { transport: udp } }");
+    }
+}
+
+/// Test: Cyclone DDS does not send some of its packets. Each sample is seen once, or is sent again without its first transmission,
+/// and none is lost.
+#[test]
+fn planted_losses_are_seen_as_retransmissions() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    // In thousandths.
+    let lossy = "<CycloneDDS><Domain Id='any'><General><AllowMulticast>false</AllowMulticast></General><Discovery>\
+        <ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address='127.0.0.1'/></Peers></Discovery>\
+        <Internal><Test><XmitLossiness>30</XmitLossiness></Test></Internal></Domain></CycloneDDS>";
+    bench.study(&two_processes("{ cyclonedds: { config: lossy.xml } }").replace("8 KiB", "64 B"));
+    std::fs::write(bench.path("lossy.xml"), lossy).unwrap();
+    let found = watched(&bench, &in_namespace(&bench, "watching; \"$T\" run study.yaml --out record >/dev/null; stop"));
+    let writers = writers(&found);
+    assert_eq!(writers.len(), 2, "{found:#}");
+    // What the ends sent: the pong answers only what it received in time.
+    let mut sent = [0, 0];
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let count = |times: &[i64]| times.iter().filter(|time| **time != tailbound_model::NO_TIME).count() as u64;
+    record
+        .slots(0, &mut |batch| {
+            sent[0] += count(&batch.send_begin_ns);
+            sent[1] += count(&batch.echo_begin_ns);
+        })
+        .unwrap();
+    let mut unseen = 0;
+    for (topic, writer) in writers {
+        let protocol = |what: &str| writer["protocol"][what].as_u64().unwrap();
+        let end = usize::from(topic["topic"].as_str().unwrap().contains("pong"));
+        let (samples, first_not_seen) = (writer["samples"].as_u64().unwrap(), protocol("first_not_seen"));
+        println!(
+            "{samples} samples, {first_not_seen} without their first transmission, {} requested",
+            protocol("requested")
+        );
+        assert_eq!(
+            (samples + first_not_seen, protocol("lost"), protocol("numbers_not_seen")),
+            (sent[end], 0, 0),
+            "{writer:#}"
+        );
+        assert!(protocol("requested") >= first_not_seen, "{writer:#}");
+        unseen += first_not_seen;
+    }
+    assert!(unseen > 0, "{found:#}");
+}
+
+/// Test: writers that were announced before the capture have no names, and --ask finds them.
+#[test]
+fn asking_finds_what_was_announced_before() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.study(&format!("{}domain: 17\n", two_processes("cyclonedds").replace("slots: 300", "slots: 6000")));
+    let script = "\"$T\" run study.yaml --out record >/dev/null 2>run.err & R=$!; \
+        until grep -q 'measuring begins' record/logs/controller.log; do kill -0 $R; sleep 0.05; done; sleep 2; \
+        watching; sleep 2; stop; mv watched.json silent.json; \
+        watching --ask --domain 17; sleep 4; stop; wait $R";
+    let script = format!("export TAILBOUND_LOG=debug; {script}");
+    let asked = watched(&bench, &in_namespace(&bench, &script));
+    let silent: Value = serde_json::from_str(&std::fs::read_to_string(bench.path("silent.json")).unwrap()).unwrap();
+    let named = |found: &Value| writers(found).iter().map(|(topic, _)| topic["topic"].is_string()).collect::<Vec<_>>();
+    assert_eq!((named(&silent), named(&asked)), (vec![false, false], vec![true, true]), "{silent:#} {asked:#}");
+    let warned =
+        |found: &Value| found["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("--ask"));
+    assert!(warned(&silent) && !warned(&asked), "{silent:#} {asked:#}");
+    let printed = std::fs::read_to_string(bench.path("watched.err")).unwrap();
+    assert!(printed.contains("joins the DDS domain 17"), "{printed}");
+}
+
+/// Test: an interface that is removed ends the capture, and what was seen is shown.
+#[test]
+fn an_interface_that_goes_ends_the_capture() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    let script = "ip link add gone type veth peer name far; ip link set gone up; watching --interface gone; ip link del gone; wait $W";
+    let found = watched(&bench, &in_namespace(&bench, script));
+    let warnings = found["warnings"].to_string();
+    assert!(warnings.contains("the capture ended early") && warnings.contains("removed"), "{warnings}");
+}
+
+/// Test: what is wrong and what to do, for each wrong input.
+#[test]
+fn wrong_input_is_refused() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    std::fs::write(bench.path("file"), "").unwrap();
+    let refused = |args: &[&str]| {
+        let output = bench.tailbound().arg("watch").args(args).output().unwrap();
+        let (code, text) = exit_and_stderr(&output);
+        format!("watch {}\nexit {code}\n{text}", args.join(" "))
+    };
+    let mut all = vec![
+        refused(&["--interface", "nosuch0"]),
+        refused(&["--netns", "nosuch"]),
+        refused(&["--netns", "./file"]),
+        refused(&["--domain", "3"]),
+        refused(&["--ask", "--domain", "900", "--for", "1s"]),
+        refused(&["--for", "soon"]),
+        refused(&["--samples", "file", "--for", "1s"]),
+    ];
+    let mut command = Command::new("setpriv");
+    command.args(["--inh-caps", "-net_raw", "--bounding-set", "-net_raw", env!("CARGO_BIN_EXE_tailbound"), "watch"]);
+    let (code, text) = exit_and_stderr(&command.env("NO_COLOR", "1").output().unwrap());
+    all.push(format!("without CAP_NET_RAW\nexit {code}\n{text}"));
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+/// Test: a domain in which nobody speaks.
+#[test]
+fn nothing_is_seen_where_nobody_speaks() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    let output = in_namespace(&bench, "\"$T\" watch --for 200ms");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.status.success() && words.contains("0 topics on the wire; "), "{text}{:?}", output.stderr);
+}

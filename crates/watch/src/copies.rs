@@ -1,0 +1,89 @@
+//! Tells copies of a packet, which passed several interfaces, from packets that were sent again.
+
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::collections::{HashMap, VecDeque};
+use std::hash::{Hash, Hasher};
+
+/// Longest time between two copies of a packet, ns.
+const LONGEST_NS: i64 = 1_000_000_000;
+
+/// The packets of the last second, and where each was seen.
+#[derive(Default)]
+pub struct Copies {
+    seen: HashMap<u64, Vec<(Place, u32)>>,
+    order: VecDeque<(i64, u64)>,
+}
+
+/// An interface, and whether it sent the packet.
+type Place = (i32, bool);
+
+impl Copies {
+    /// Whether a packet is a copy of one that was seen before. The same bytes at the same place are another packet, which was sent
+    /// again: of n packets with the same bytes, each place sees n.
+    pub fn is_copy(&mut self, stamp_ns: i64, place: Place, bytes: &[u8]) -> bool {
+        while let Some((_, old)) = self.order.front().filter(|(at, _)| stamp_ns - at > LONGEST_NS) {
+            self.seen.remove(old);
+            self.order.pop_front();
+        }
+        let mut hasher = DefaultHasher::new();
+        unchanging(bytes).for_each(|part| part.hash(&mut hasher));
+        let key = hasher.finish();
+        let places = match self.seen.entry(key) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                self.order.push_back((stamp_ns, key));
+                entry.insert(Vec::with_capacity(2))
+            }
+        };
+        let most = places.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        match places.iter_mut().find(|(at, _)| *at == place) {
+            Some((_, count)) => {
+                *count += 1;
+                *count <= most
+            }
+            None => {
+                places.push((place, 1));
+                most > 0
+            }
+        }
+    }
+}
+
+/// The bytes of a packet that routers leave as they are: without the hop limit, and without the checksum of IP version 4.
+fn unchanging(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let version_6 = bytes.first().is_some_and(|first| first >> 4 == 6);
+    let cuts = if version_6 { [(4, 7), (8, usize::MAX)] } else { [(2, 8), (12, usize::MAX)] };
+    cuts.into_iter().map(|(from, to)| bytes.get(from.min(bytes.len())..to.min(bytes.len())).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOPBACK: [Place; 2] = [(1, true), (1, false)];
+
+    #[test]
+    fn each_place_sees_a_packet_once() {
+        let mut copies = Copies::default();
+        let mut copy = |at: i64, place: Place, bytes: &[u8]| copies.is_copy(at, place, bytes);
+        let packet = [0x45; 60];
+        assert_eq!(LOOPBACK.map(|place| copy(0, place, &packet)), [false, true]);
+        // Sent again, with the same bytes.
+        assert_eq!(LOOPBACK.map(|place| copy(10, place, &packet)), [false, true]);
+        // Sent twice before it is received twice.
+        let twice = [LOOPBACK[0], LOOPBACK[0], LOOPBACK[1], LOOPBACK[1]];
+        assert_eq!(twice.map(|place| copy(20, place, &packet)), [false, false, true, true]);
+        let mut routed = packet;
+        (routed[8], routed[10], routed[11]) = (0x44, 1, 2);
+        assert!(copy(30, (2, true), &routed), "a router changes the hop limit and the checksum");
+        assert!(!copy(30, (1, true), &[0x46; 60]), "other bytes");
+    }
+
+    #[test]
+    fn packets_are_forgotten() {
+        let mut copies = Copies::default();
+        assert!(!copies.is_copy(0, (1, true), &[0x45; 60]));
+        assert!(!copies.is_copy(2 * LONGEST_NS, (2, true), &[0x45; 60]), "no copy after two seconds");
+        assert_eq!((copies.seen.len(), copies.order.len()), (1, 1));
+    }
+}

@@ -1,0 +1,20 @@
+//! From captured packets to what the messages of other programs did on the wire: which topics, how late, and what the protocol
+//! had to repeat.
+//!
+//! Input: the first bytes of packets with their time stamps ([`Seen`]), in the order of the capture. Output: the document
+//! [`WatchReport`](tailbound_document::WatchReport). This crate captures nothing and reads no clock. Definitions: wire lateness
+//! is the capture stamp of the last fragment of the first transmission of a sample, minus the source timestamp of the sample.
+
+mod again;
+mod copies;
+mod known;
+mod lateness;
+mod packet;
+mod reader;
+mod report;
+mod vendor;
+mod watch;
+mod writer;
+
+pub use report::guid_words;
+pub use watch::{Captured, Seen, Watch};

@@ -1,0 +1,154 @@
+//! The document of what was seen.
+
+use crate::lateness::range;
+use crate::vendor;
+use crate::watch::Watch;
+use crate::writer::Writer;
+use std::collections::BTreeMap;
+use tailbound_document::{WatchReport, WatchedLateness, WatchedQos, WatchedTopic, WatchedWriter};
+use tailbound_rtps::{Durability, EndpointFound, Guid};
+
+impl Watch {
+    /// The document of what was seen until now. `not_copied`: packets that the kernel could not copy. `shared_memory`: number of
+    /// files of shared memory on this host, by middleware.
+    pub fn report(&self, end_ns: i64, not_copied: u64, shared_memory: BTreeMap<String, u64>) -> WatchReport {
+        let mut topics: BTreeMap<(Option<String>, Guid), WatchedTopic> = BTreeMap::new();
+        for (guid, writer) in &self.writers {
+            self.topic(&mut topics, *guid, Some(writer), end_ns);
+        }
+        for guid in self.known.writers.keys().filter(|guid| !self.writers.contains_key(guid)) {
+            self.topic(&mut topics, *guid, None, end_ns);
+        }
+        let mut topics: Vec<WatchedTopic> = topics.into_values().collect();
+        topics.sort_by_key(|topic| std::cmp::Reverse(latest(topic)));
+        WatchReport {
+            begin_ns: self.begin_ns,
+            duration_ns: end_ns - self.begin_ns,
+            place: self.place.clone(),
+            packets: self.packets,
+            copies: self.copied,
+            not_copied,
+            unread: self.unread,
+            zenoh_packets: self.zenoh,
+            shared_memory,
+            participants: self.known.participants.len() as u64,
+            topics,
+            warnings: self.warnings(not_copied),
+        }
+    }
+
+    /// Adds a writer to its topic. A writer whose topic is not known has an entry of its own.
+    fn topic(
+        &self,
+        topics: &mut BTreeMap<(Option<String>, Guid), WatchedTopic>,
+        guid: Guid,
+        writer: Option<&Writer>,
+        end_ns: i64,
+    ) {
+        let found = self.known.writers.get(&guid);
+        let name = found.map(|found| found.topic.clone());
+        let none = Guid { prefix: tailbound_rtps::GuidPrefix([0; 12]), entity: tailbound_rtps::EntityId::UNKNOWN };
+        let key = (name.clone(), if name.is_some() { none } else { guid });
+        let topic = topics.entry(key).or_insert_with(|| WatchedTopic {
+            ros_topic: name.as_deref().and_then(ros_topic),
+            type_name: found.map(|found| found.type_name.clone()),
+            readers_announced: self.known.readers.values().filter(|reader| Some(&reader.topic) == name.as_ref()).count()
+                as u64,
+            topic: name,
+            writers: Vec::new(),
+        });
+        topic.writers.push(self.writer(guid, found, writer, end_ns));
+    }
+
+    fn writer(&self, guid: Guid, found: Option<&EndpointFound>, writer: Option<&Writer>, end_ns: i64) -> WatchedWriter {
+        let origin = writer.and_then(|writer| writer.origin);
+        let vendor_id =
+            origin.map(|origin| origin.vendor).or_else(|| self.known.participants.get(&guid.prefix).copied());
+        WatchedWriter {
+            guid: guid_words(guid),
+            vendor: vendor_id.map_or_else(|| "not known".to_owned(), vendor::name),
+            participant: self.known.names.get(&guid.prefix).cloned(),
+            address: origin.map(|origin| origin.address.to_string()),
+            is_here: origin.is_some_and(|origin| origin.is_here),
+            qos: found.map(qos),
+            samples: writer.map_or(0, |writer| writer.samples),
+            rate_hz: writer.and_then(rate_hz),
+            interval: writer.and_then(|writer| range(&writer.interval)),
+            bytes: writer.and_then(|writer| writer.bytes),
+            lateness: writer.and_then(lateness),
+            without_time: writer.map_or(0, |writer| writer.without_time),
+            protocol: writer.map(|writer| writer.protocol(end_ns)).unwrap_or_default(),
+        }
+    }
+
+    fn warnings(&self, not_copied: u64) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if not_copied > 0 {
+            warnings.push(format!(
+                "the kernel could not copy {not_copied} packets, because they were not read fast enough: retransmissions, numbers not \
+                 seen and losses may be wrong"
+            ));
+        }
+        if self.is_full {
+            warnings.push(format!("there are more than {} writers: further ones are not shown", self.writers.len()));
+        }
+        let unknown = self.writers.keys().filter(|guid| !self.known.writers.contains_key(guid)).count();
+        if unknown > 0 {
+            warnings.push(format!(
+                "{unknown} writers were announced before the capture began, or by ways that it does not see: their topics and types are \
+                 not known; --ask makes all participants announce them again"
+            ));
+        }
+        let protected = self.known.protected.len();
+        if protected > 0 {
+            warnings.push(format!(
+                "the messages of {protected} participants are encrypted or signed: of their samples, nothing is known"
+            ));
+        }
+        warnings
+    }
+}
+
+/// The latest message of a topic, for the order of topics.
+fn latest(topic: &WatchedTopic) -> Option<i64> {
+    topic.writers.iter().filter_map(|writer| writer.lateness.as_ref()).map(|late| late.range.max_ns).max()
+}
+
+/// The 16 bytes of an identity in hexadecimal digits, with points between its four parts, as the document has it.
+pub fn guid_words(guid: Guid) -> String {
+    let bytes: Vec<u8> = guid.prefix.0.into_iter().chain(guid.entity.0).collect();
+    let words = bytes.chunks(4).map(|four| four.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    words.collect::<Vec<_>>().join(".")
+}
+
+/// Name of a topic of ROS 2; `None` = another topic.
+fn ros_topic(topic: &str) -> Option<String> {
+    topic.strip_prefix("rt/").map(|name| format!("/{name}"))
+}
+
+fn qos(found: &EndpointFound) -> WatchedQos {
+    let durability = match found.durability {
+        Durability::Volatile => "volatile",
+        Durability::TransientLocal => "transient-local",
+        Durability::Transient => "transient",
+        Durability::Persistent => "persistent",
+    };
+    WatchedQos {
+        reliability: if found.is_reliable { "reliable" } else { "best-effort" }.to_owned(),
+        durability: durability.to_owned(),
+        deadline_ns: found.deadline_ns,
+    }
+}
+
+fn rate_hz(writer: &Writer) -> Option<f64> {
+    let span_ns = writer.last_ns - writer.first_ns;
+    (writer.samples > 1 && span_ns > 0).then(|| (writer.samples - 1) as f64 * 1e9 / span_ns as f64)
+}
+
+/// Where the clock of the writer is another one, only differences to the fastest sample have a meaning.
+fn lateness(writer: &Writer) -> Option<WatchedLateness> {
+    let origin = writer.origin?;
+    let range = writer.lateness.range(!origin.is_here)?;
+    let begins = vendor::begins(origin.vendor).to_owned();
+    Some(WatchedLateness { range, is_above_fastest: !origin.is_here, begins })
+}

@@ -1,0 +1,262 @@
+//! All that was seen since the begin of a capture.
+
+use crate::copies::Copies;
+use crate::known::Known;
+use crate::packet::{self, Datagram, FragmentId, Packet};
+use crate::writer::{Finished, Origin, Writer};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use tailbound_document::UnreadReport;
+use tailbound_rtps::{Content, EntityId, Guid, GuidPrefix, Message};
+
+/// Port of the links of zenoh, and of its scouting.
+const ZENOH_PORTS: [u16; 2] = [7447, 7446];
+/// Largest number of writers that are told apart.
+const MOST_WRITERS: usize = 10_000;
+/// Largest number of addresses of participants that are remembered.
+const MOST_ADDRESSES: usize = 1_000;
+/// Largest number of datagrams whose later IP fragments are waited for.
+const MOST_DIVIDED: usize = 256;
+
+/// A captured packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// When it was captured: ns since 1970.
+    pub stamp_ns: i64,
+    /// Number of the interface.
+    pub interface: i32,
+    /// Whether the interface sent the packet, and did not receive it.
+    pub is_sent: bool,
+    /// Its first bytes, from the header of IP on.
+    pub bytes: &'a [u8],
+}
+
+/// A sample whose first transmission was captured to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Captured {
+    /// Its writer.
+    pub writer: Guid,
+    /// The number that the writer gave it.
+    pub number: i64,
+    /// When it was written, by its writer: ns since 1970; `None` = the writer gave no time.
+    pub source_ns: Option<i64>,
+    /// When the end of its first transmission was captured: ns since 1970.
+    pub stamp_ns: i64,
+}
+
+/// All that was seen since the begin of a capture.
+pub struct Watch {
+    pub(crate) place: String,
+    pub(crate) begin_ns: i64,
+    pub(crate) packets: u64,
+    pub(crate) copied: u64,
+    pub(crate) zenoh: u64,
+    pub(crate) unread: UnreadReport,
+    pub(crate) known: Known,
+    pub(crate) writers: BTreeMap<Guid, Writer>,
+    /// Whether there were more writers than are told apart.
+    pub(crate) is_full: bool,
+    copies: Copies,
+    /// Samples in datagrams whose last IP fragment was not captured yet.
+    divided: HashMap<FragmentId, Vec<(Guid, Finished)>>,
+    divided_order: VecDeque<FragmentId>,
+    /// Samples since they were taken last; `None` = they are not asked for.
+    samples: Option<Vec<Captured>>,
+}
+
+/// Where a message came from, and what holds for the submessages that follow.
+struct Context {
+    from: SocketAddr,
+    to: SocketAddr,
+    stamp_ns: i64,
+    is_sent: bool,
+    source_ns: Option<i64>,
+    destination: Option<GuidPrefix>,
+}
+
+impl Watch {
+    /// `place`: where packets are captured, in words. `begin_ns`: when the capture begins.
+    pub fn new(place: String, begin_ns: i64) -> Watch {
+        Watch {
+            place,
+            begin_ns,
+            packets: 0,
+            copied: 0,
+            zenoh: 0,
+            unread: UnreadReport::default(),
+            known: Known::default(),
+            writers: BTreeMap::new(),
+            is_full: false,
+            copies: Copies::default(),
+            divided: HashMap::new(),
+            divided_order: VecDeque::new(),
+            samples: None,
+        }
+    }
+
+    /// Addresses from which messages came.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.known.addresses.iter().copied()
+    }
+
+    /// Keeps each sample from now on, until it is taken.
+    pub fn keep_samples(&mut self) {
+        self.samples.get_or_insert_default();
+    }
+
+    /// Takes the samples that were captured since the last call.
+    pub fn take_samples(&mut self) -> impl Iterator<Item = Captured> + '_ {
+        self.samples.iter_mut().flat_map(|samples| samples.drain(..))
+    }
+
+    /// Takes the next packet of the capture.
+    pub fn packet(&mut self, seen: Seen<'_>) {
+        if self.copies.is_copy(seen.stamp_ns, (seen.interface, seen.is_sent), seen.bytes) {
+            self.copied += 1;
+            return;
+        }
+        self.packets += 1;
+        match packet::read(seen.bytes) {
+            Packet::Datagram(datagram) => match Message::read_cut(datagram.payload, datagram.length) {
+                Some(message) => self.message(message, &datagram, &seen),
+                None => self.zenoh += u64::from([datagram.from, datagram.to].iter().any(is_of_zenoh)),
+            },
+            Packet::Fragment { of, is_last } => self.later_fragment(of, is_last, seen.stamp_ns),
+            // The filter of the capture lets packets of TCP pass only from and to the ports of zenoh.
+            Packet::Other => self.zenoh += 1,
+        }
+    }
+
+    fn message(&mut self, message: Message<'_>, datagram: &Datagram<'_>, seen: &Seen<'_>) {
+        self.known.participants.insert(message.source(), message.vendor());
+        if self.known.addresses.len() < MOST_ADDRESSES {
+            self.known.addresses.insert(datagram.from.ip());
+        }
+        let mut context = Context {
+            from: datagram.from,
+            to: datagram.to,
+            stamp_ns: seen.stamp_ns,
+            is_sent: seen.is_sent,
+            source_ns: None,
+            destination: None,
+        };
+        let mut finished = Vec::new();
+        let mut is_protected = false;
+        for submessage in message {
+            let content = submessage.content();
+            is_protected |= content == Content::Protected;
+            if let Some(done) = self.submessage(submessage.source, &content, &mut context) {
+                finished.push(done);
+            }
+        }
+        if is_protected {
+            self.unread.protected += 1;
+            self.known.protected.insert(message.source());
+        }
+        match datagram.goes_on {
+            None => self.finish(finished, seen.stamp_ns),
+            Some(of) => self.wait_for(of, finished),
+        }
+    }
+
+    /// Returns a sample whose first transmission ends with the submessage.
+    fn submessage(
+        &mut self,
+        source: GuidPrefix,
+        content: &Content<'_>,
+        context: &mut Context,
+    ) -> Option<(Guid, Finished)> {
+        let stamp_ns = context.stamp_ns;
+        let of_source = |entity| Guid { prefix: source, entity };
+        match content {
+            Content::Timestamp(time) => context.source_ns = time.map(|time| time.unix_ns()),
+            Content::Destination(prefix) => context.destination = Some(*prefix),
+            Content::Sample(sample) if !sample.writer.is_of_application() => self.known.learn(sample),
+            Content::Sample(sample) => {
+                let vendor = *self.known.participants.get(&source)?;
+                let guid = sample.guid();
+                let writer = self.room_for(guid)?;
+                writer.comes_from(Origin { vendor, address: context.from, is_here: context.is_sent });
+                let done = writer.sample(sample, context.to, context.source_ns, stamp_ns)?;
+                return Some((guid, done));
+            }
+            Content::Heartbeat(heartbeat) => {
+                if let Some(writer) = self.writers.get_mut(&of_source(heartbeat.writer)) {
+                    writer.heartbeat(heartbeat);
+                }
+            }
+            Content::Gap(gap) => {
+                if let Some(writer) = self.writers.get_mut(&of_source(gap.writer)) {
+                    writer.gap(gap);
+                }
+            }
+            Content::AckNack(acknowledgement) => {
+                if let Some(writer) = self.addressed(context, acknowledgement.writer) {
+                    writer.acknowledged(of_source(acknowledgement.reader), acknowledgement, stamp_ns);
+                }
+            }
+            Content::NackOfFragments { reader, writer, sequence } => {
+                if let Some(writer) = self.addressed(context, *writer) {
+                    writer.misses_fragments(of_source(*reader), *sequence, stamp_ns);
+                }
+            }
+            Content::Malformed => self.unread.malformed += 1,
+            Content::Cut => self.unread.behind_copied += 1,
+            Content::HeartbeatOfFragments | Content::Protected | Content::Other => {}
+        }
+        None
+    }
+
+    /// The writer of an application for which a submessage of a reader is meant.
+    fn addressed(&mut self, context: &Context, entity: EntityId) -> Option<&mut Writer> {
+        let guid = Guid { prefix: context.destination?, entity };
+        if entity.is_of_application() { self.room_for(guid) } else { None }
+    }
+
+    /// A writer, with a new entry if there is room; `None` if there are too many.
+    fn room_for(&mut self, guid: Guid) -> Option<&mut Writer> {
+        if self.writers.len() >= MOST_WRITERS && !self.writers.contains_key(&guid) {
+            self.is_full = true;
+            return None;
+        }
+        Some(self.writers.entry(guid).or_insert_with(Writer::new))
+    }
+
+    fn finish(&mut self, finished: Vec<(Guid, Finished)>, stamp_ns: i64) {
+        for (guid, sample) in finished {
+            if let Some(samples) = &mut self.samples {
+                let Finished { number, source_ns } = sample;
+                samples.push(Captured { writer: guid, number, source_ns, stamp_ns });
+            }
+            if let Some(writer) = self.writers.get_mut(&guid) {
+                writer.finished(sample, stamp_ns);
+            }
+        }
+    }
+
+    /// Samples that are complete when the last IP fragment of their datagram is.
+    fn wait_for(&mut self, of: FragmentId, finished: Vec<(Guid, Finished)>) {
+        if self.divided_order.len() >= MOST_DIVIDED
+            && let Some(oldest) = self.divided_order.pop_front()
+        {
+            self.divided.remove(&oldest);
+        }
+        if self.divided.insert(of, finished).is_none() {
+            self.divided_order.push_back(of);
+        }
+    }
+
+    fn later_fragment(&mut self, of: FragmentId, is_last: bool, stamp_ns: i64) {
+        if !self.divided.contains_key(&of) {
+            self.unread.fragments_alone += 1;
+        } else if is_last {
+            let finished = self.divided.remove(&of).unwrap_or_default();
+            self.divided_order.retain(|other| *other != of);
+            self.finish(finished, stamp_ns);
+        }
+    }
+}
+
+fn is_of_zenoh(address: &SocketAddr) -> bool {
+    ZENOH_PORTS.contains(&address.port())
+}
