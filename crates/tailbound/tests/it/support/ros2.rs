@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// File of the driver `ros2`, built in the directory in which the binary under test looks for drivers.
 pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| rust_driver::build("ros2", "release"))
+    BUILT.get_or_init(|| rust_driver::for_tests("ros2"))
 }
 
 /// A study of a driver for ROS 2. The history is keep-all: with a history of 1 a delayed thread loses messages, which the
