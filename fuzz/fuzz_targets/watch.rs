@@ -4,7 +4,7 @@ use libfuzzer_sys::fuzz_target;
 use tailbound_watch::{Seen, Watch};
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut watch = Watch::new("fuzz".into(), 0);
+    let mut watch = Watch::new("fuzz".into(), 0, Default::default());
     watch.keep_samples();
     let (mut rest, mut packets) = (bytes, 0_u64);
     while let Some((head, tail)) = rest.split_first_chunk::<4>() {

@@ -39,11 +39,13 @@ pub struct WatchReport {
 pub struct UnreadReport {
     /// Submessages with impossible or missing members.
     pub malformed: u64,
-    /// Submessages behind the copied bytes of their packet.
+    /// Submessages of which too little was copied.
+    pub cut: u64,
+    /// Messages with submessages behind the copied bytes, which are not known.
     pub behind_copied: u64,
     /// Messages that are encrypted or signed: only the identity of their participant is known.
     pub protected: u64,
-    /// Later IP fragments whose first fragment was not seen.
+    /// Later IP fragments whose first fragment was not copied: of other traffic, or lost before the capture.
     pub fragments_alone: u64,
 }
 
@@ -73,7 +75,7 @@ pub struct WatchedWriter {
     pub participant: Option<String>,
     /// Address from which its samples come; absent if none was seen.
     pub address: Option<String>,
-    /// Whether the network namespace in which packets were captured sent its samples.
+    /// Whether the network namespace in which packets were captured sent its samples, from an address of its own.
     pub is_here: bool,
     /// Policies; absent if the writer was announced before the capture began.
     pub qos: Option<WatchedQos>,
@@ -114,7 +116,7 @@ pub struct WatchedRange {
     pub min_ns: i64,
     /// Median.
     pub p50_ns: i64,
-    /// 99 % of the values are not above it; absent with fewer than 100 values.
+    /// 99 % of the values are not above it; absent with fewer than 368 values.
     pub p99_ns: Option<i64>,
     /// Largest value.
     pub max_ns: i64,
@@ -151,10 +153,10 @@ pub struct WatchedProtocol {
     pub heartbeats: u64,
     /// ACKNACK submessages to the writer.
     pub acknowledgements: u64,
-    /// Samples that a reader asked for again.
+    /// Samples that were asked for again, counted for each reader.
     pub requested: u64,
-    /// Samples that a reader asked for, and that the writer said it no longer has.
+    /// Samples that were asked for, and that the writer said it no longer has, counted for each reader.
     pub given_up: u64,
-    /// Samples that a reader asked for at least 1 s before the end, and never acknowledged.
+    /// Samples that were asked for at least 1 s before the end, and never acknowledged, counted for each reader.
     pub lost: u64,
 }

@@ -33,8 +33,10 @@ pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String 
 
 /// How many topics were on the wire, and what was not.
 fn first_line(report: &WatchReport) -> String {
-    let (seen, silent): (Vec<_>, Vec<_>) =
+    let (seen, mut silent): (Vec<_>, Vec<_>) =
         report.topics.iter().partition(|topic| topic.writers.iter().any(|writer| writer.samples > 0));
+    // Of a writer that is known only because a reader answers it, nothing was announced.
+    silent.retain(|topic| topic.topic.is_some());
     let known = seen.iter().filter(|topic| topic.topic.is_some()).count();
     let unknown = seen.len() - known;
     let mut parts = vec![format!("{} on the wire", plural(known, "topic"))];
@@ -51,7 +53,7 @@ fn first_line(report: &WatchReport) -> String {
         parts.push(format!("{} of {middleware} in shared memory", plural(*files as usize, "file")));
     }
     if report.zenoh_packets > 0 {
-        parts.push(format!("{} of zenoh, which are not read", plural(report.zenoh_packets as usize, "packet")));
+        parts.push(format!("{} of zenoh (not read)", plural(report.zenoh_packets as usize, "packet")));
     }
     format!(
         "{} in {} at {}: {}; {} of DDS, {}.",
@@ -103,9 +105,9 @@ fn columns(rows: &[(&WatchedTopic, &WatchedWriter)]) -> (Column, Vec<Column>) {
             Some((least, most)) => format!("{} to {}", count(u64::from(least)), count(u64::from(most))),
         }),
         column("late p50", true, &|writer| late(writer, |late| Some(late.range.p50_ns))),
-        column("p99", true, &|writer| late(writer, |late| late.range.p99_ns)),
-        column("max", true, &|writer| late(writer, |late| Some(late.range.max_ns))),
-        column("longest gap", true, &|writer| {
+        column("late p99", true, &|writer| late(writer, |late| late.range.p99_ns)),
+        column("late max", true, &|writer| late(writer, |late| Some(late.range.max_ns))),
+        column("longest pause", true, &|writer| {
             writer.interval.map_or(NONE.to_owned(), |interval| time(interval.max_ns as f64))
         }),
         column("again", true, &|writer| number(writer.protocol.again)),
@@ -148,12 +150,15 @@ fn notes(report: &WatchReport, rows: &[(&WatchedTopic, &WatchedWriter)]) -> Vec<
     let (replayed, without) = (sum(|writer| writer.protocol.replayed), sum(|writer| writer.without_time));
     if replayed > 0 {
         notes.push(format!(
-            "{} were sent to readers that joined later; they are not in these figures.",
+            "Not in these figures: {} that a reader got when it joined, or that were written before the capture began.",
             plural(replayed as usize, "old sample")
         ));
     }
     if without > 0 {
-        notes.push(format!("{} had no time of their writer, and so no lateness.", plural(without as usize, "sample")));
+        notes.push(format!(
+            "Without a time of the writer, and so without a lateness: {}.",
+            plural(without as usize, "sample")
+        ));
     }
     if sum(|writer| writer.protocol.numbers_not_seen) > 0 {
         notes.push(
@@ -163,9 +168,13 @@ fn notes(report: &WatchReport, rows: &[(&WatchedTopic, &WatchedWriter)]) -> Vec<
         );
     }
     if report.unread.malformed > 0 {
+        notes.push(format!("Malformed, and not read: {}.", plural(report.unread.malformed as usize, "submessage")));
+    }
+    if report.unread.behind_copied > 0 {
         notes.push(format!(
-            "{} could not be read: they are malformed.",
-            plural(report.unread.malformed as usize, "submessage")
+            "Of {}, the end was not copied, and what it says is not in these figures: samples in it are \"not seen\", and what a \
+             reader acknowledges in it counts as lost.",
+            plural(report.unread.behind_copied as usize, "message")
         ));
     }
     notes

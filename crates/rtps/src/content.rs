@@ -200,7 +200,11 @@ pub(crate) fn read<'a>(kind: Kind, numbers: Numbers<'_>, flags: u8) -> Result<Co
             Content::HeartbeatOfFragments
         }
         Kind::NackFragments => {
-            Content::NackOfFragments { reader: entity(0)?, writer: entity(4)?, sequence: sequence(8)? }
+            let sequence = sequence(8)?;
+            if sequence < 1 {
+                return Err(Fault::Impossible);
+            }
+            Content::NackOfFragments { reader: entity(0)?, writer: entity(4)?, sequence }
         }
     })
 }

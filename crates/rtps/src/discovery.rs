@@ -161,5 +161,6 @@ fn text(value: Numbers<'_>) -> Option<String> {
     let length = value.word(0)? as usize;
     let bytes = value.bytes.get(4..4usize.checked_add(length)?)?;
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
-    Some(String::from_utf8_lossy(bytes).into_owned())
+    // Control characters could change the terminal of the reader.
+    Some(String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect())
 }

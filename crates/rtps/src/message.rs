@@ -81,6 +81,11 @@ impl<'a> Message<'a> {
         self.vendor
     }
 
+    /// Number of bytes behind the last submessage that was read: after all submessages, those that were not copied.
+    pub fn unread(&self) -> usize {
+        self.rest.len() + self.not_copied
+    }
+
     /// The first sample of a writer of an application in the message; discovery writes samples too, which are left out.
     pub fn sample(self) -> Option<Sample<'a>> {
         self.filter_map(|submessage| submessage.sample()).find(|sample| sample.writer.is_of_application())
@@ -106,6 +111,7 @@ impl<'a> Iterator for Message<'a> {
         // Length 0 is the last submessage, which ends with the message; of these two kinds, it is an empty submessage.
         let is_last = length == 0 && !matches!(kind, PAD | INFO_TS);
         let declared = if is_last { rest.len() + self.not_copied } else { length };
+        self.not_copied = self.not_copied.saturating_sub(declared.saturating_sub(rest.len()));
         let (body, rest) = rest.split_at(declared.min(rest.len()));
         self.rest = rest;
         if kind == INFO_SRC

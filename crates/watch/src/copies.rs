@@ -21,7 +21,7 @@ impl Copies {
     /// Whether a packet is a copy of one that was seen before. The same bytes at the same place are another packet, which was sent
     /// again: of n packets with the same bytes, each place sees n.
     pub fn is_copy(&mut self, stamp_ns: i64, place: Place, bytes: &[u8]) -> bool {
-        while let Some((_, old)) = self.order.front().filter(|(at, _)| stamp_ns - at > LONGEST_NS) {
+        while let Some((_, old)) = self.order.front().filter(|(at, _)| (stamp_ns - at).abs() > LONGEST_NS) {
             self.seen.remove(old);
             self.order.pop_front();
         }
@@ -49,10 +49,15 @@ impl Copies {
     }
 }
 
-/// The bytes of a packet that routers leave as they are: without the hop limit, and without the checksum of IP version 4.
+/// The bytes of a packet that are the same at all interfaces: without the hop limit and the checksum of IP, and without the checksum
+/// of UDP, which a network card fills in.
 fn unchanging(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let version_6 = bytes.first().is_some_and(|first| first >> 4 == 6);
-    let cuts = if version_6 { [(4, 7), (8, usize::MAX)] } else { [(2, 8), (12, usize::MAX)] };
+    let begins = |at: usize| bytes.get(at..at + 2).is_none_or(|place| place[0] & 0x1f == 0 && place[1] == 0);
+    let cuts = match bytes.first() {
+        Some(first) if first >> 4 == 6 => [(4, 7), (8, 46), (48, usize::MAX)],
+        Some(0x45) if begins(6) => [(2, 8), (12, 26), (28, usize::MAX)],
+        _ => [(2, 8), (12, 26), (26, usize::MAX)],
+    };
     cuts.into_iter().map(|(from, to)| bytes.get(from.min(bytes.len())..to.min(bytes.len())).unwrap_or_default())
 }
 
@@ -66,7 +71,8 @@ mod tests {
     fn each_place_sees_a_packet_once() {
         let mut copies = Copies::default();
         let mut copy = |at: i64, place: Place, bytes: &[u8]| copies.is_copy(at, place, bytes);
-        let packet = [0x45; 60];
+        let mut packet = [0x45; 60];
+        (packet[6], packet[7]) = (0x40, 0);
         assert_eq!(LOOPBACK.map(|place| copy(0, place, &packet)), [false, true]);
         // Sent again, with the same bytes.
         assert_eq!(LOOPBACK.map(|place| copy(10, place, &packet)), [false, true]);
@@ -74,8 +80,8 @@ mod tests {
         let twice = [LOOPBACK[0], LOOPBACK[0], LOOPBACK[1], LOOPBACK[1]];
         assert_eq!(twice.map(|place| copy(20, place, &packet)), [false, false, true, true]);
         let mut routed = packet;
-        (routed[8], routed[10], routed[11]) = (0x44, 1, 2);
-        assert!(copy(30, (2, true), &routed), "a router changes the hop limit and the checksum");
+        (routed[8], routed[10], routed[26]) = (0x44, 1, 2);
+        assert!(copy(30, (2, true), &routed), "a router changes the hop limit, and a network card the checksums");
         assert!(!copy(30, (1, true), &[0x46; 60]), "other bytes");
     }
 

@@ -3,8 +3,8 @@
 use tailbound_document::WatchedRange;
 use tailbound_stats::Histogram;
 
-/// A p99 needs this many values.
-const ENOUGH_FOR_P99: u64 = 100;
+/// A p99 needs this many values, as in reports.
+const ENOUGH_FOR_P99: u64 = 368;
 /// Number of values after which the zero of a clock of another host is fixed.
 const FIRST: usize = 1000;
 
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn another_clock_does_not_widen_the_buckets() {
         let away = 7_200_000_000_000;
-        for count in [200, 20_000] {
+        for count in [400, 20_000] {
             let range = of((0..count).map(|n| away + 30_000 + (n * 7_919 % count) * 10), true);
             assert_eq!((range.min_ns, range.max_ns), (0, (count - 1) * 10));
             let median = (count / 2 - 1) * 10;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn few_values_have_no_p99() {
-        assert_eq!(of(1..=99, false).p99_ns, None);
-        assert_eq!(of(1..=100, false).p99_ns, Some(99));
+        assert_eq!(of(1..=367, false).p99_ns, None);
+        assert_eq!(of(1..=368, false).p99_ns, Some(365));
     }
 }

@@ -10,6 +10,7 @@ mod copies;
 mod known;
 mod lateness;
 mod packet;
+mod parts;
 mod reader;
 mod report;
 mod vendor;

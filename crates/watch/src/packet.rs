@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 const FRAGMENT_6: u8 = 44;
+const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// Length of the header of UDP in bytes.
 const UDP_HEADER: usize = 8;
@@ -14,6 +15,8 @@ pub enum Packet<'a> {
     Datagram(Datagram<'a>),
     /// A later IP fragment of a datagram.
     Fragment { of: FragmentId, is_last: bool },
+    /// A packet of TCP.
+    Tcp,
     /// Not read here.
     Other,
 }
@@ -24,7 +27,7 @@ pub struct Datagram<'a> {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub payload: &'a [u8],
-    /// Length of the payload, without the bytes that were not copied cut off.
+    /// Length of the payload in the packet, of which `payload` has the copied bytes.
     pub length: usize,
     /// The datagram goes on in later IP fragments.
     pub goes_on: Option<FragmentId>,
@@ -58,6 +61,7 @@ fn version_4(bytes: &[u8]) -> Option<Packet<'_>> {
     match (bytes.get(9)?, place & 0x1fff) {
         (&UDP, 0) => datagram(bytes.get(header..)?, from, to, goes_on.then_some(of)),
         (&UDP, _) => Some(Packet::Fragment { of, is_last: !goes_on }),
+        (&TCP, _) => Some(Packet::Tcp),
         _ => None,
     }
 }
@@ -68,6 +72,7 @@ fn version_6(bytes: &[u8]) -> Option<Packet<'_>> {
     let rest = bytes.get(40..)?;
     match bytes[6] {
         UDP => datagram(rest, from, to, None),
+        TCP => Some(Packet::Tcp),
         FRAGMENT_6 if rest.first() == Some(&UDP) => {
             let (place, id) = (half(rest, 2)?, u32::from_be_bytes(*rest.get(4..)?.first_chunk()?));
             let (of, goes_on) = (FragmentId { from, to, id }, place & 1 != 0);

@@ -24,15 +24,18 @@ impl Reader {
     }
 
     /// The reader has all samples before the first one of the set, and asks for the ones in it. Returns how many of them it asks
-    /// for the first time.
-    pub fn hears(&mut self, missing: &SequenceSet, stamp_ns: i64) -> u64 {
+    /// for the first time. Samples up to `history_to` are history.
+    pub fn hears(&mut self, missing: &SequenceSet, history_to: i64, stamp_ns: i64) -> u64 {
         self.open = self.open.split_off(&missing.base);
-        missing.iter().filter(|number| self.asks(*number, stamp_ns)).count() as u64
+        missing.iter().filter(|number| self.asks(*number, history_to, stamp_ns)).count() as u64
     }
 
     /// The reader asks for a sample. Returns whether it does so for the first time.
-    pub fn asks(&mut self, number: i64, stamp_ns: i64) -> bool {
-        if number <= self.joined_at || self.open.len() >= MOST_REQUESTS || self.open.contains_key(&number) {
+    pub fn asks(&mut self, number: i64, history_to: i64, stamp_ns: i64) -> bool {
+        if number <= self.joined_at.max(history_to)
+            || self.open.len() >= MOST_REQUESTS
+            || self.open.contains_key(&number)
+        {
             return false;
         }
         self.open.insert(number, stamp_ns);

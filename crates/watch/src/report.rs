@@ -5,6 +5,7 @@ use crate::vendor;
 use crate::watch::Watch;
 use crate::writer::Writer;
 use std::collections::BTreeMap;
+use tailbound_document::number::count;
 use tailbound_document::{WatchReport, WatchedLateness, WatchedQos, WatchedTopic, WatchedWriter};
 use tailbound_rtps::{Durability, EndpointFound, Guid};
 
@@ -31,7 +32,7 @@ impl Watch {
             unread: self.unread,
             zenoh_packets: self.zenoh,
             shared_memory,
-            participants: self.known.participants.len() as u64,
+            participants: (self.known.participants.len() as u64).saturating_sub(u64::from(self.asks)),
             topics,
             warnings: self.warnings(not_copied),
         }
@@ -70,7 +71,7 @@ impl Watch {
             participant: self.known.names.get(&guid.prefix).cloned(),
             address: origin.map(|origin| origin.address.to_string()),
             is_here: origin.is_some_and(|origin| origin.is_here),
-            qos: found.map(qos),
+            qos: found.filter(|_| !self.known.partial.contains(&guid)).map(qos),
             samples: writer.map_or(0, |writer| writer.samples),
             rate_hz: writer.and_then(rate_hz),
             interval: writer.and_then(|writer| range(&writer.interval)),
@@ -85,24 +86,33 @@ impl Watch {
         let mut warnings = Vec::new();
         if not_copied > 0 {
             warnings.push(format!(
-                "the kernel could not copy {not_copied} packets, because they were not read fast enough: retransmissions, numbers not \
-                 seen and losses may be wrong"
+                "packets were not read fast enough, and the kernel could not copy all of them (missing: {}): retransmissions, numbers \
+                 not seen and losses may be wrong",
+                count(not_copied)
             ));
         }
         if self.is_full {
-            warnings.push(format!("there are more than {} writers: further ones are not shown", self.writers.len()));
+            let most = count(self.writers.len() as u64);
+            warnings.push(format!("only the first {most} writers are shown; there are more"));
         }
-        let unknown = self.writers.keys().filter(|guid| !self.known.writers.contains_key(guid)).count();
+        let sent = self.writers.iter().filter(|(_, writer)| writer.samples > 0);
+        let unknown = sent.filter(|(guid, _)| !self.known.writers.contains_key(guid)).count();
         if unknown > 0 {
+            let what = match self.asks {
+                false => "--ask makes the participants of a domain announce them again",
+                true => "their participants did not answer --ask: are they in another domain (--domain)?",
+            };
             warnings.push(format!(
-                "{unknown} writers were announced before the capture began, or by ways that it does not see: their topics and types are \
-                 not known; --ask makes all participants announce them again"
+                "topics and types are not known of all writers (missing: {}), which were announced before the capture began, or in \
+                 ways that it does not see; {what}",
+                count(unknown as u64)
             ));
         }
         let protected = self.known.protected.len();
         if protected > 0 {
             warnings.push(format!(
-                "the messages of {protected} participants are encrypted or signed: of their samples, nothing is known"
+                "messages are encrypted or signed (participants: {}): of encrypted samples, nothing is known",
+                count(protected as u64)
             ));
         }
         warnings

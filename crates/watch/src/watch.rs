@@ -3,8 +3,8 @@
 use crate::copies::Copies;
 use crate::known::Known;
 use crate::packet::{self, Datagram, FragmentId, Packet};
-use crate::writer::{Finished, Origin, Writer};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use crate::writer::{Carried, Finished, Origin, Writer};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use tailbound_document::UnreadReport;
 use tailbound_rtps::{Content, EntityId, Guid, GuidPrefix, Message};
@@ -12,7 +12,7 @@ use tailbound_rtps::{Content, EntityId, Guid, GuidPrefix, Message};
 /// Port of the links of zenoh, and of its scouting.
 const ZENOH_PORTS: [u16; 2] = [7447, 7446];
 /// Largest number of writers that are told apart.
-const MOST_WRITERS: usize = 10_000;
+const MOST_WRITERS: usize = 2_000;
 /// Largest number of addresses of participants that are remembered.
 const MOST_ADDRESSES: usize = 1_000;
 /// Largest number of datagrams whose later IP fragments are waited for.
@@ -48,6 +48,9 @@ pub struct Captured {
 pub struct Watch {
     pub(crate) place: String,
     pub(crate) begin_ns: i64,
+    here: BTreeSet<IpAddr>,
+    /// Whether the capture asked participants to announce their writers and readers.
+    pub(crate) asks: bool,
     pub(crate) packets: u64,
     pub(crate) copied: u64,
     pub(crate) zenoh: u64,
@@ -64,6 +67,14 @@ pub struct Watch {
     samples: Option<Vec<Captured>>,
 }
 
+impl Context {
+    /// The reader for which a submessage is meant; `None` = all readers.
+    fn reader(&self, entity: EntityId) -> Option<Guid> {
+        let prefix = self.destination.filter(|_| entity != EntityId::UNKNOWN)?;
+        Some(Guid { prefix, entity })
+    }
+}
+
 /// Where a message came from, and what holds for the submessages that follow.
 struct Context {
     from: SocketAddr,
@@ -75,11 +86,14 @@ struct Context {
 }
 
 impl Watch {
-    /// `place`: where packets are captured, in words. `begin_ns`: when the capture begins.
-    pub fn new(place: String, begin_ns: i64) -> Watch {
+    /// `place`: where packets are captured, in words. `begin_ns`: when the capture begins. `here`: the addresses of the network
+    /// namespace, beside those of the loopback network.
+    pub fn new(place: String, begin_ns: i64, here: BTreeSet<IpAddr>) -> Watch {
         Watch {
             place,
             begin_ns,
+            here,
+            asks: false,
             packets: 0,
             copied: 0,
             zenoh: 0,
@@ -92,6 +106,11 @@ impl Watch {
             divided_order: VecDeque::new(),
             samples: None,
         }
+    }
+
+    /// Participants were asked to announce their writers and readers.
+    pub fn asks(&mut self) {
+        self.asks = true;
     }
 
     /// Addresses from which messages came.
@@ -123,12 +142,13 @@ impl Watch {
             },
             Packet::Fragment { of, is_last } => self.later_fragment(of, is_last, seen.stamp_ns),
             // The filter of the capture lets packets of TCP pass only from and to the ports of zenoh.
-            Packet::Other => self.zenoh += 1,
+            Packet::Tcp => self.zenoh += 1,
+            Packet::Other => {}
         }
     }
 
-    fn message(&mut self, message: Message<'_>, datagram: &Datagram<'_>, seen: &Seen<'_>) {
-        self.known.participants.insert(message.source(), message.vendor());
+    fn message(&mut self, mut message: Message<'_>, datagram: &Datagram<'_>, seen: &Seen<'_>) {
+        self.known.meet(message.source(), message.vendor());
         if self.known.addresses.len() < MOST_ADDRESSES {
             self.known.addresses.insert(datagram.from.ip());
         }
@@ -142,13 +162,14 @@ impl Watch {
         };
         let mut finished = Vec::new();
         let mut is_protected = false;
-        for submessage in message {
+        for submessage in message.by_ref() {
             let content = submessage.content();
             is_protected |= content == Content::Protected;
             if let Some(done) = self.submessage(submessage.source, &content, &mut context) {
                 finished.push(done);
             }
         }
+        self.unread.behind_copied += u64::from(message.unread() > 0);
         if is_protected {
             self.unread.protected += 1;
             self.known.protected.insert(message.source());
@@ -175,19 +196,26 @@ impl Watch {
             Content::Sample(sample) => {
                 let vendor = *self.known.participants.get(&source)?;
                 let guid = sample.guid();
+                let is_here = context.is_sent && self.is_of_this_host(context.from.ip());
+                let by = Carried { from: context.from, to: context.to, source_ns: context.source_ns, stamp_ns };
+                let begin_ns = self.begin_ns;
                 let writer = self.room_for(guid)?;
-                writer.comes_from(Origin { vendor, address: context.from, is_here: context.is_sent });
-                let done = writer.sample(sample, context.to, context.source_ns, stamp_ns)?;
+                writer.comes_from(Origin { vendor, address: context.from, is_here });
+                // Only a clock of this host tells when the capture began.
+                let is_old = is_here && by.source_ns.is_some_and(|source_ns| source_ns < begin_ns);
+                let done = writer.sample(sample, &by, is_old)?;
                 return Some((guid, done));
             }
-            Content::Heartbeat(heartbeat) => {
-                if let Some(writer) = self.writers.get_mut(&of_source(heartbeat.writer)) {
-                    writer.heartbeat(heartbeat);
+            Content::Heartbeat(heartbeat) if heartbeat.writer.is_of_application() => {
+                let to = context.reader(heartbeat.reader);
+                if let Some(writer) = self.room_for(of_source(heartbeat.writer)) {
+                    writer.heartbeat(heartbeat, to);
                 }
             }
-            Content::Gap(gap) => {
+            Content::Gap(gap) if gap.writer.is_of_application() => {
+                let to = context.reader(gap.reader);
                 if let Some(writer) = self.writers.get_mut(&of_source(gap.writer)) {
-                    writer.gap(gap);
+                    writer.gap(gap, to);
                 }
             }
             Content::AckNack(acknowledgement) => {
@@ -201,10 +229,15 @@ impl Watch {
                 }
             }
             Content::Malformed => self.unread.malformed += 1,
-            Content::Cut => self.unread.behind_copied += 1,
+            Content::Cut => self.unread.cut += 1,
+            Content::Heartbeat(_) | Content::Gap(_) => {}
             Content::HeartbeatOfFragments | Content::Protected | Content::Other => {}
         }
         None
+    }
+
+    fn is_of_this_host(&self, address: IpAddr) -> bool {
+        address.is_loopback() || self.here.contains(&address)
     }
 
     /// The writer of an application for which a submessage of a reader is meant.

@@ -2,25 +2,35 @@
 
 use crate::again::{Found, Numbers};
 use crate::lateness::Lateness;
+use crate::parts::{Part, Parts};
 use crate::reader::Reader;
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use tailbound_document::WatchedProtocol;
-use tailbound_rtps::{AckNack, EntityId, Gap, Guid, Heartbeat, Sample, SequenceSet, VendorId};
+use tailbound_rtps::{AckNack, EntityId, Gap, Guid, Heartbeat, Sample, VendorId};
 use tailbound_stats::Histogram;
 
 /// Largest number of samples whose fragments are waited for, per writer.
-const MOST_UNFINISHED: usize = 256;
-
-/// Largest number of fragments of a sample that are told apart: 130 MB in fragments of Cyclone DDS.
-const MOST_FRAGMENTS: u32 = 100_000;
+const MOST_UNFINISHED: usize = 32;
 /// Largest number of destinations whose samples are told apart, per writer.
 const MOST_DESTINATIONS: usize = 1_000;
+/// Largest number of readers whose requests are remembered, per writer.
+const MOST_READERS: usize = 256;
 /// Longest time between the transmissions of one sample to all destinations, ns.
 const ONE_AFTER_THE_OTHER_NS: i64 = 10_000_000;
 
-/// To whom a message goes: an address, and a reader there, or all readers.
-type Destination = (SocketAddr, EntityId);
+/// The way of a message: the address from which and to which it goes, and a reader there, or all readers. A sample that is sent
+/// from each interface of a host has several ways.
+type Way = (IpAddr, SocketAddr, EntityId);
+
+/// A message with a sample: its addresses, the time that its writer gave, and when it was captured.
+#[derive(Debug, Clone, Copy)]
+pub struct Carried {
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    pub source_ns: Option<i64>,
+    pub stamp_ns: i64,
+}
 
 /// Where the samples of a writer come from.
 #[derive(Debug, Clone, Copy)]
@@ -44,25 +54,19 @@ pub struct Writer {
     pub lateness: Lateness,
     pub without_time: u64,
     pub protocol: WatchedProtocol,
+    /// The largest sample that the writer had before the first one was seen: up to it, samples are history.
+    history_to: i64,
     numbers: Numbers,
-    destinations: HashMap<Destination, Sent>,
-    unfinished: HashMap<(Destination, i64), Parts>,
+    ways: HashMap<Way, Sent>,
+    unfinished: HashMap<(Way, i64), Parts>,
     readers: BTreeMap<Guid, Reader>,
 }
 
-/// What was sent to one destination.
+/// What was sent on one way.
 struct Sent {
     numbers: Numbers,
-    /// The largest sample that other destinations had when this one was first seen.
+    /// The largest sample that other ways had when this one was first seen.
     joined_at: i64,
-}
-
-/// The fragments of a sample that were seen on the way to one destination.
-struct Parts {
-    seen: Vec<bool>,
-    left: usize,
-    source_ns: Option<i64>,
-    counts: bool,
 }
 
 /// A sample of which everything was sent to one destination, for the first time.
@@ -85,8 +89,9 @@ impl Writer {
             lateness: Lateness::new(false),
             without_time: 0,
             protocol: WatchedProtocol::default(),
+            history_to: 0,
             numbers: Numbers::default(),
-            destinations: HashMap::new(),
+            ways: HashMap::new(),
             unfinished: HashMap::new(),
             readers: BTreeMap::new(),
         }
@@ -100,50 +105,55 @@ impl Writer {
         }
     }
 
-    /// A submessage with a sample or with fragments of one. Returns the sample if its first transmission ends with it, and if no
-    /// other destination had it before.
-    pub fn sample(
-        &mut self,
-        sample: &Sample<'_>,
-        to: SocketAddr,
-        source_ns: Option<i64>,
-        stamp_ns: i64,
-    ) -> Option<Finished> {
-        let (destination, number) = ((to, sample.reader), sample.sequence);
-        let is_part = self.unfinished.contains_key(&(destination, number));
+    /// A submessage with a sample or with fragments of one; `is_old`: it was written before the capture began. Returns the sample if
+    /// its first transmission ends with it, and if it was not sent on another way before.
+    pub fn sample(&mut self, sample: &Sample<'_>, by: &Carried, is_old: bool) -> Option<Finished> {
+        let (way, number) = ((by.from.ip(), by.to, sample.reader), sample.sequence);
+        let begins = u64::from(sample.fragment.is_none_or(|first| first == 1));
+        let highest = self.numbers.highest();
+        if self.ways.len() >= MOST_DESTINATIONS && !self.ways.contains_key(&way) {
+            return None;
+        }
+        let sent = self.ways.entry(way);
+        let sent = sent.or_insert_with(|| Sent { numbers: Numbers::default(), joined_at: highest });
+        let is_part = self.unfinished.contains_key(&(way, number));
         let is_asked_for = self.readers.values().any(|reader| reader.waits_for(number));
         if is_asked_for && !is_part {
-            // Repeated samples may go to another address than the first time.
+            // Repeated samples may go another way than the first time.
+            sent.numbers.see(number);
             match self.numbers.see(number) {
                 Found::Again => self.protocol.again += u64::from(sample.fragments),
                 Found::Newest | Found::Late => self.protocol.first_not_seen += 1,
             }
             return None;
         }
-        let highest = self.numbers.highest();
-        if self.destinations.len() >= MOST_DESTINATIONS && !self.destinations.contains_key(&destination) {
+        if is_old || number <= self.history_to {
+            self.protocol.replayed += begins;
             return None;
         }
-        let sent = self.destinations.entry(destination);
-        let sent = sent.or_insert_with(|| Sent { numbers: Numbers::default(), joined_at: highest });
         if number <= sent.joined_at {
-            // The newest sample goes to one destination after the other, each of which is new once.
-            let is_newest = number == highest && stamp_ns - self.last_ns < ONE_AFTER_THE_OTHER_NS;
-            let begins = sample.fragment.is_none_or(|first| first == 1);
-            self.protocol.replayed += u64::from(begins && !is_newest);
+            // The newest sample goes one way after the other, each of which is new once.
+            let is_newest = number == highest && by.stamp_ns - self.last_ns < ONE_AFTER_THE_OTHER_NS;
+            self.protocol.replayed += if is_newest { 0 } else { begins };
             return None;
         }
         if !is_part && sent.numbers.see(number) == Found::Again {
             self.protocol.again += u64::from(sample.fragments);
             return None;
         }
-        let counts = if is_part { !is_asked_for } else { self.numbers.see(number) != Found::Again };
-        if counts && !is_part {
-            self.begins(sample, stamp_ns);
+        if !is_part && self.samples > 0 && number < self.numbers.first() {
+            // What was sent before the first sample that was seen.
+            self.numbers.see(number);
+            self.protocol.first_not_seen += begins;
+            return None;
+        }
+        let is_new = is_part || self.numbers.see(number) != Found::Again;
+        if is_new && !is_part {
+            self.begins(sample, by.stamp_ns);
         }
         match sample.fragment {
-            None => counts.then_some(Finished { number, source_ns }),
-            Some(first) => self.fragments(sample, first, destination, source_ns, counts),
+            None => is_new.then_some(Finished { number, source_ns: by.source_ns }),
+            Some(first) => self.fragments(sample, first, (way, number), by.source_ns, (is_new, is_asked_for)),
         }
     }
 
@@ -163,51 +173,43 @@ impl Writer {
         }
     }
 
+    /// Fragments of a sample, from number `first` on. `is_new`: the sample was not sent on another way before; `is_asked_for`: a reader
+    /// misses some of it, so that this transmission is no longer the first one.
     fn fragments(
         &mut self,
         sample: &Sample<'_>,
         first: u32,
-        destination: Destination,
+        key: (Way, i64),
         source_ns: Option<i64>,
-        counts: bool,
+        (is_new, is_asked_for): (bool, bool),
     ) -> Option<Finished> {
-        let key = (destination, sample.sequence);
-        if sample.of_fragments > MOST_FRAGMENTS {
-            self.protocol.unfinished += u64::from(first == 1);
-            return None;
-        }
         if self.unfinished.len() >= MOST_UNFINISHED && !self.unfinished.contains_key(&key) {
-            let oldest = self.unfinished.keys().min_by_key(|(_, number)| *number).copied();
-            oldest.and_then(|oldest| self.unfinished.remove(&oldest));
-            self.protocol.unfinished += 1;
+            let oldest = self.unfinished.iter().min_by_key(|((_, number), _)| *number).map(|(oldest, _)| *oldest);
+            let removed = oldest.and_then(|oldest| self.unfinished.remove(&oldest));
+            self.protocol.unfinished += u64::from(removed.is_some_and(|parts| parts.is_new));
         }
-        let size = sample.of_fragments as usize;
-        let parts = self.unfinished.entry(key);
-        let parts = parts.or_insert_with(|| Parts { seen: vec![false; size], left: size, source_ns, counts });
-        parts.counts &= counts;
+        if !self.unfinished.contains_key(&key) {
+            let Some(parts) = Parts::new(sample.of_fragments, is_new) else {
+                self.protocol.unfinished += u64::from(first == 1);
+                return None;
+            };
+            self.unfinished.insert(key, parts);
+        }
+        let parts = self.unfinished.get_mut(&key)?;
+        parts.is_repeated |= is_asked_for;
         parts.source_ns = parts.source_ns.or(source_ns);
-        for index in (first as usize - 1)..(first as usize - 1 + usize::from(sample.fragments)) {
-            match parts.seen.get_mut(index) {
-                Some(seen) if !*seen => {
-                    *seen = true;
-                    parts.left -= 1;
-                    self.protocol.fragments += 1;
-                }
-                _ => {
-                    self.protocol.again += 1;
-                    parts.counts = false;
-                }
+        for index in first - 1..first - 1 + u32::from(sample.fragments) {
+            match parts.see(index) {
+                Part::New => self.protocol.fragments += u64::from(parts.is_new),
+                Part::Again => self.protocol.again += 1,
             }
         }
-        if parts.left > 0 {
+        if !parts.are_all() {
             return None;
         }
         let parts = self.unfinished.remove(&key)?;
-        if !parts.counts {
-            self.protocol.first_not_seen += 1;
-            return None;
-        }
-        Some(Finished { number: sample.sequence, source_ns: parts.source_ns })
+        self.protocol.first_not_seen += u64::from(parts.is_new && parts.is_repeated);
+        (parts.is_new && !parts.is_repeated).then_some(Finished { number: sample.sequence, source_ns: parts.source_ns })
     }
 
     /// The end of the first transmission of a sample was captured.
@@ -218,10 +220,13 @@ impl Writer {
         }
     }
 
-    /// The writer says which samples it has.
-    pub fn heartbeat(&mut self, heartbeat: &Heartbeat) {
+    /// The writer says which samples it has: to one reader, or to all (`None`).
+    pub fn heartbeat(&mut self, heartbeat: &Heartbeat, to: Option<Guid>) {
         self.protocol.heartbeats += 1;
-        let given_up: u64 = self.readers.values_mut().map(|reader| reader.gives_up_before(heartbeat.first)).sum();
+        if self.samples == 0 {
+            self.history_to = self.history_to.max(heartbeat.last);
+        }
+        let given_up: u64 = self.addressed(to).map(|reader| reader.gives_up_before(heartbeat.first)).sum();
         self.protocol.given_up += given_up;
     }
 
@@ -229,34 +234,54 @@ impl Writer {
     pub fn acknowledged(&mut self, by: Guid, acknowledgement: &AckNack, stamp_ns: i64) {
         self.protocol.acknowledgements += 1;
         // A reader that acknowledges samples which were seen here has been there all the time.
-        let is_old = acknowledgement.missing.base > self.numbers.first();
+        let is_old = self.samples == 0 || acknowledgement.missing.base > self.numbers.first();
         let joined_at = if is_old { 0 } else { self.numbers.highest() };
-        let reader = self.readers.entry(by).or_insert_with(|| Reader::new(joined_at));
-        self.protocol.requested += reader.hears(&acknowledgement.missing, stamp_ns);
+        let history_to = self.history_to;
+        if let Some(reader) = self.reader(by, joined_at) {
+            let asked = reader.hears(&acknowledgement.missing, history_to, stamp_ns);
+            self.protocol.requested += asked;
+        }
     }
 
     /// A reader misses fragments of a sample.
     pub fn misses_fragments(&mut self, by: Guid, number: i64, stamp_ns: i64) {
-        let highest = self.numbers.highest().min(number - 1);
-        self.readers.entry(by).or_insert_with(|| Reader::new(highest)).asks(number, stamp_ns);
+        let highest = self.numbers.highest().min(number.saturating_sub(1));
+        let history_to = self.history_to;
+        if let Some(reader) = self.reader(by, highest) {
+            let asked = reader.asks(number, history_to, stamp_ns);
+            self.protocol.requested += u64::from(asked);
+        }
     }
 
-    /// The writer says which samples will not come.
-    pub fn gap(&mut self, gap: &Gap) {
-        let SequenceSet { base, .. } = gap.more;
-        for reader in self.readers.values_mut() {
+    /// The writer says which samples will not come: to one reader, or to all (`None`).
+    pub fn gap(&mut self, gap: &Gap, to: Option<Guid>) {
+        let mut given_up = 0;
+        for reader in self.addressed(to) {
             // At most as many as the reader asked for.
-            let before: Vec<i64> = reader.asked().filter(|number| (gap.start..base).contains(number)).collect();
-            let more = gap.more.iter();
-            self.protocol.given_up +=
-                before.into_iter().chain(more).filter(|number| reader.gives_up(*number)).count() as u64;
+            let before: Vec<i64> =
+                reader.asked().filter(|number| (gap.start..gap.more.base).contains(number)).collect();
+            given_up +=
+                before.into_iter().chain(gap.more.iter()).filter(|number| reader.gives_up(*number)).count() as u64;
         }
+        self.protocol.given_up += given_up;
+    }
+
+    fn reader(&mut self, by: Guid, joined_at: i64) -> Option<&mut Reader> {
+        if self.readers.len() >= MOST_READERS && !self.readers.contains_key(&by) {
+            return None;
+        }
+        Some(self.readers.entry(by).or_insert_with(|| Reader::new(joined_at)))
+    }
+
+    /// The readers for which a submessage is meant.
+    fn addressed(&mut self, to: Option<Guid>) -> impl Iterator<Item = &mut Reader> {
+        self.readers.iter_mut().filter(move |(guid, _)| to.is_none_or(|to| to == **guid)).map(|(_, reader)| reader)
     }
 
     /// The figures of the protocol at the end of the capture.
     pub fn protocol(&self, end_ns: i64) -> WatchedProtocol {
         WatchedProtocol {
-            unfinished: self.protocol.unfinished + self.unfinished.len() as u64,
+            unfinished: self.protocol.unfinished + self.unfinished.values().filter(|parts| parts.is_new).count() as u64,
             numbers_not_seen: self.numbers.not_seen(),
             lost: self.readers.values().map(|reader| reader.lost(end_ns)).sum(),
             ..self.protocol

@@ -13,21 +13,24 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Number of bytes that are copied of a packet, from the header of IP on.
 pub const COPIED: u32 = 256;
-/// The same for a message that begins with a sample of discovery.
+/// The same for a message that begins with discovery, or with the acknowledgement of a reader.
 pub const COPIED_OF_DISCOVERY: u32 = 4096;
 /// The same for packets of which only the headers matter.
 const COPIED_OF_HEADERS: u32 = 64;
 
+const UDP: u32 = libc::IPPROTO_UDP as u32;
 /// Ports of zenoh: of its links, and of its scouting.
 const ZENOH: u32 = 7447;
 const ZENOH_SCOUTING: u32 = 7446;
 
 /// Place of the first submessage behind the header of UDP, which is followed by the header of the message.
 const SUBMESSAGES: u32 = 8 + 20;
-/// Kinds of submessages with a sample, and with numbers of samples (ACKNACK, HEARTBEAT, GAP), each with the place of the last byte of
+/// The kind of submessage ACKNACK.
+const ACKNOWLEDGEMENT: u32 = 0x06;
+/// Kinds of submessages with a sample, and with numbers of samples (HEARTBEAT, GAP), each with the place of the last byte of
 /// the writer.
 const SAMPLES: ([u32; 2], u32) = ([0x15, 0x16], 15);
-const PROTOCOL: ([u32; 3], u32) = ([0x06, 0x07, 0x08], 11);
+const PROTOCOL: ([u32; 2], u32) = ([0x07, 0x08], 11);
 /// Kinds of submessages that come before: INFO_TS and INFO_DST, with their lengths.
 const TIMESTAMP: (u32, u32) = (0x09, 12);
 const DESTINATION: (u32, u32) = (0x0e, 16);
@@ -41,7 +44,9 @@ const SHORT: u32 = SUBMESSAGES + DESTINATION.1 + TIMESTAMP.1 + SAMPLES.1 + 1;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Next,
+    First,
     Version6,
+    First6,
     Transport,
     Udp,
     Rtps,
@@ -49,7 +54,7 @@ enum Target {
     Writer(u32),
     Return(u32),
 }
-use Target::{Next, Return, Rtps, Submessage, Transport, Udp, Version6, Writer};
+use Target::{First, First6, Next, Return, Rtps, Submessage, Transport, Udp, Version6, Writer};
 
 /// An instruction, or the place to which others jump.
 #[derive(Clone, Copy)]
@@ -72,15 +77,26 @@ fn program() -> Vec<Line> {
         If(BPF_JEQ, 4, Next, nothing),
         Do(BPF_LDX | BPF_B | BPF_MSH, 0),
         Do(BPF_LD | BPF_H | BPF_ABS, 6),
-        If(BPF_JSET, 0x1fff, Return(COPIED_OF_HEADERS), Next), // a later fragment
+        If(BPF_JSET, 0x1fff, Next, First),
+        Do(BPF_LD | BPF_B | BPF_ABS, 9),
+        If(BPF_JEQ, UDP, Return(COPIED_OF_HEADERS), nothing), // a later fragment
+        Here(First),
         Do(BPF_LD | BPF_B | BPF_ABS, 9),
         Go(Transport),
         Here(Version6),
         Do(BPF_LDX | BPF_W | BPF_IMM, 40),
         Do(BPF_LD | BPF_B | BPF_ABS, 6),
-        If(BPF_JEQ, libc::IPPROTO_FRAGMENT as u32, Return(COPIED_OF_HEADERS), Next),
+        If(BPF_JEQ, libc::IPPROTO_FRAGMENT as u32, Next, Transport),
+        // The header of fragments: the next header, and the place of the fragment.
+        Do(BPF_LDX | BPF_W | BPF_IMM, 48),
+        Do(BPF_LD | BPF_H | BPF_ABS, 42),
+        If(BPF_JSET, 0xfff8, Next, First6),
+        Do(BPF_LD | BPF_B | BPF_ABS, 40),
+        If(BPF_JEQ, UDP, Return(COPIED_OF_HEADERS), nothing),
+        Here(First6),
+        Do(BPF_LD | BPF_B | BPF_ABS, 40),
         Here(Transport),
-        If(BPF_JEQ, libc::IPPROTO_UDP as u32, Udp, Next),
+        If(BPF_JEQ, UDP, Udp, Next),
         If(BPF_JEQ, libc::IPPROTO_TCP as u32, Next, nothing),
     ];
     let of_zenoh = [0, 2].into_iter().flat_map(|port| {
@@ -109,6 +125,8 @@ fn program() -> Vec<Line> {
             kinds.iter().map(move |kind| If(BPF_JEQ, *kind, Writer(at + writer), Next))
         };
         lines.extend(of_kinds(&SAMPLES.0, SAMPLES.1).chain(of_kinds(&PROTOCOL.0, PROTOCOL.1)));
+        // Answers of many readers in one message: an acknowledgement behind the copied bytes would be missing.
+        lines.push(If(BPF_JEQ, ACKNOWLEDGEMENT, Return(COPIED_OF_DISCOVERY), Next));
         lines.extend(before.iter().map(|(kind, then)| If(BPF_JEQ, *kind, Submessage(*then), Next)));
         lines.push(Go(Return(COPIED)));
     }
@@ -218,7 +236,8 @@ mod tests {
                 assert_eq!(with((0x15, DISCOVERY)), COPIED_OF_DISCOVERY as usize, "{version} {before:?}");
                 // Readers and writers are 4 bytes before their place in a sample.
                 assert_eq!(with((0x07, &DISCOVERY[4..])), COPIED_OF_DISCOVERY as usize, "{version} {before:?}");
-                assert_eq!(with((0x06, &DATA[4..])), COPIED as usize, "{version} {before:?}");
+                assert_eq!(with((0x07, &DATA[4..])), COPIED as usize, "{version} {before:?}");
+                assert_eq!(with((0x06, &DATA[4..])), COPIED_OF_DISCOVERY as usize, "{version} {before:?}");
                 assert_eq!(with((0x01, DISCOVERY)), COPIED as usize, "{version} {before:?}");
             }
         }
@@ -240,6 +259,21 @@ mod tests {
         (other[9], other[7]) = (17, 20);
         assert_eq!(copied(&other), COPIED_OF_HEADERS as usize, "a later fragment");
         other[9] = 1;
+        assert_eq!(copied(&other), 0, "a later fragment of another protocol");
         assert_eq!(copied(&[0x20; 100]), 0, "not IP");
+    }
+
+    #[test]
+    fn fragments_of_version_6_are_those_of_version_4() {
+        let whole = packet(6, &[(0x15, DATA)]);
+        let with = |next: u8, place: u16| {
+            let mut packet = [&whole[..40], &[17, 0, 0, 0, 0, 0, 0, 9], &whole[40..]].concat();
+            (packet[6], packet[40]) = (44, next);
+            packet[42..44].copy_from_slice(&place.to_be_bytes());
+            copied(&packet)
+        };
+        assert_eq!(with(17, 1), COPIED as usize, "the first fragment");
+        assert_eq!(with(17, 1480), COPIED_OF_HEADERS as usize, "a later fragment");
+        assert_eq!((with(58, 1), with(58, 1480)), (0, 0), "another protocol");
     }
 }

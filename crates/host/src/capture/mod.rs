@@ -1,6 +1,7 @@
 //! Copies of the packets that pass the interfaces of a network namespace, with the kernel's time stamps (AF_PACKET).
 //!
-//! Nothing is sent, and no packet is delayed: the kernel copies the first bytes of what it sends and receives anyway.
+//! Nothing is sent, and no packet waits for the capture: the kernel copies the first bytes of what it sends and receives anyway.
+//! Each copy costs the sender or receiver some CPU time.
 
 mod filter;
 
@@ -29,8 +30,8 @@ pub enum CaptureError {
     /// There is no such interface.
     #[error("there is no network interface `{0}` in this network namespace")]
     NoInterface(String),
-    /// The interface was set down or removed while packets were captured.
-    #[error("the network interface was set down or removed")]
+    /// The interface is down, or was set down or removed while packets were captured.
+    #[error("the network interface is down, or was removed")]
     InterfaceGone,
     /// Another system call failed.
     #[error("packets cannot be captured: {0}")]
@@ -45,8 +46,10 @@ impl CaptureError {
                 ("capture_not_permitted", "run the command as root, or give the program the capability CAP_NET_RAW")
             }
             CaptureError::NoInterface(_) => ("no_interface", "`ip link` lists the interfaces"),
-            CaptureError::InterfaceGone => ("interface_gone", ""),
-            CaptureError::System(_) => ("capture_failed", ""),
+            CaptureError::InterfaceGone => {
+                ("interface_gone", "set the interface up (`ip link set NAME up`), or capture without --interface")
+            }
+            CaptureError::System(_) => ("capture_failed", "the kernel must have packet sockets (CONFIG_PACKET)"),
         };
         Problem::new(code, self.to_string(), remedy)
     }

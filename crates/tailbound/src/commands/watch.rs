@@ -4,16 +4,18 @@ use crate::cli::{TextFormat, Watch};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, errln, out, outln, width};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use tailbound_driver::{Kv, Session, Silent};
-use tailbound_host::{Capture, CaptureError, Packet, container, realtime_ns, shared_memory};
+use tailbound_host::{Capture, CaptureError, Packet, container, read_offset, realtime_ns, shared_memory};
 use tailbound_lab::netns::NetNs;
-use tailbound_model::{ExitCode, Nanos};
+use tailbound_model::{ClockOffset, ExitCode, Nanos};
 use tailbound_report::WatchReport;
 use tailbound_watch::{Captured, Seen, Watch as State, guid_words};
 
@@ -21,9 +23,12 @@ use tailbound_watch::{Captured, Seen, Watch as State, guid_words};
 const TURN: Duration = Duration::from_millis(100);
 /// Time after which --ask joins the domain: participants that speak are known by then.
 const BEFORE_ASKING: Duration = Duration::from_millis(500);
-/// A change of the offset between CLOCK_REALTIME and CLOCK_MONOTONIC that is a step of the clock, ns: ten times what the kernel
-/// adjusts in a turn at most.
-const STEP_NS: i64 = 1_000_000;
+/// Participants answer within a second or two.
+const SHORTEST_WITH_ASK_NS: i64 = 2_000_000_000;
+/// A step of the clock that matters for figures of lateness, ns.
+const STEP_NS: i64 = 100_000;
+/// The kernel adjusts the rate of CLOCK_REALTIME by at most a tenth (adjtimex(2), ticks).
+const MOST_ADJUSTED: i64 = 10;
 
 /// Whether SIGINT or SIGTERM has arrived.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -33,6 +38,11 @@ extern "C" fn end(_: i32) {
 }
 
 pub fn watch(args: &Watch) -> CommandResult {
+    if args.ask && args.duration.0 < SHORTEST_WITH_ASK_NS {
+        return Err(
+            Failure::bad_input("--ask needs at least 2 s, in which participants answer").help("write --for 2s or more")
+        );
+    }
     let space = namespace(args)?;
     let action = SigAction::new(SigHandler::Handler(end), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
@@ -57,7 +67,11 @@ fn namespace(args: &Watch) -> Result<NetNs, Failure> {
             Failure::bad_input(format!("the container `{name}` cannot be found: {e}"))
                 .help(format!("{} must list it as running", client.version))
         })?;
-        return NetNs::open(&format!("/proc/{process}/ns/net")).map_err(Failure::not_fit);
+        let path = format!("/proc/{process}/ns/net");
+        return NetNs::open(&path).map_err(|e| {
+            Failure::not_fit(format!("{path}: the network namespace of the container cannot be opened: {e}"))
+                .help("run the command as root")
+        });
     }
     let Some(name) = &args.netns else { return NetNs::own().map_err(Failure::unexpected) };
     NetNs::open(name).map_err(|e| {
@@ -73,7 +87,7 @@ fn captured(args: &Watch, space: &NetNs) -> Result<WatchReport, Failure> {
     })?;
     let mut capture = Capture::open(args.interface.as_deref()).map_err(failed)?;
     let begin_ns = realtime_ns();
-    let mut state = State::new(place(args), begin_ns);
+    let mut state = State::new(place(args), begin_ns, own_addresses());
     let mut samples = args.samples.as_deref().map(SampleFile::create).transpose()?;
     if samples.is_some() {
         state.keep_samples();
@@ -97,17 +111,47 @@ fn captured(args: &Watch, space: &NetNs) -> Result<WatchReport, Failure> {
         steps.look();
         if args.ask && asking.is_none() && begin.elapsed() >= BEFORE_ASKING {
             asking = Some(ask(args, &state)?);
+            state.asks();
         }
         if let Some(file) = &mut samples {
             file.write(state.take_samples())?;
         }
     }
     drop(asking);
+    let (duration, end_ns) = (begin.elapsed(), realtime_ns());
+    // What was captured before the end may not have been read yet.
+    let mut is_over = ended_early.is_some();
+    while !is_over {
+        let read = capture.read(Duration::ZERO, |packet| {
+            is_over |= packet.stamp_ns > end_ns;
+            if !is_over {
+                state.packet(seen(packet));
+            }
+        });
+        is_over |= !read.is_ok_and(|count| count > 0);
+    }
+    if let Some(file) = &mut samples {
+        file.write(state.take_samples())?;
+    }
     let dropped = capture.dropped().unwrap_or(0);
-    let mut report = state.report(realtime_ns(), dropped, shared_memory::files_by_middleware());
+    // Another network namespace may belong to a container with a /dev/shm of its own.
+    let is_own = args.netns.is_none() && args.container.is_none();
+    let files = if is_own { shared_memory::files_by_middleware() } else { Default::default() };
+    let mut report = state.report(end_ns, dropped, files);
+    report.duration_ns = duration.as_nanos() as i64;
     report.warnings.extend(ended_early.map(|error| format!("the capture ended early: {error}")));
     report.warnings.extend(steps.warning());
     Ok(report)
+}
+
+/// The addresses of the interfaces of the network namespace. An interface that gets its address later is not there.
+fn own_addresses() -> BTreeSet<IpAddr> {
+    let address = |interface: nix::ifaddrs::InterfaceAddress| {
+        let address = interface.address?;
+        let version_4 = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
+        version_4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::from(address.ip())))
+    };
+    nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(address).collect()
 }
 
 fn seen(packet: Packet<'_>) -> Seen<'_> {
@@ -136,7 +180,8 @@ fn ask(args: &Watch, state: &State) -> Result<Session, Failure> {
          writers and readers to it",
         args.domain
     );
-    let peers: Vec<String> = state.addresses().map(|address| address.to_string()).collect();
+    // The session has IPv4 alone.
+    let peers: Vec<String> = state.addresses().filter(IpAddr::is_ipv4).map(|address| address.to_string()).collect();
     let mut options = Kv::new().with("domain", args.domain.to_string());
     if !peers.is_empty() {
         options = options.with("peers", peers.join(","));
@@ -193,42 +238,34 @@ fn not_written(path: &Path, error: &std::io::Error) -> Failure {
 
 /// Steps of the clock of the host while it captures.
 struct Steps {
-    offset_ns: i64,
+    last: ClockOffset,
     largest_ns: i64,
-    count: u32,
 }
 
 impl Steps {
     fn new() -> Steps {
-        Steps { offset_ns: offset_ns(), largest_ns: 0, count: 0 }
+        Steps { last: read_offset(), largest_ns: 0 }
     }
 
     fn look(&mut self) {
-        let offset_ns = offset_ns();
-        let step_ns = offset_ns - self.offset_ns;
-        self.offset_ns = offset_ns;
-        if step_ns.abs() > STEP_NS {
-            self.count += 1;
-            self.largest_ns = if step_ns.abs() > self.largest_ns.abs() { step_ns } else { self.largest_ns };
+        let now = read_offset();
+        // What the readings cannot tell, and what the kernel may adjust in this time.
+        let between_ns = now.at_ns - self.last.at_ns;
+        let width_ns = now.width_ns + self.last.width_ns + between_ns / MOST_ADJUSTED;
+        let step_ns = (now.offset_ns - self.last.offset_ns).abs();
+        self.last = now;
+        if step_ns > width_ns + STEP_NS {
+            self.largest_ns = self.largest_ns.max(step_ns);
         }
     }
 
     fn warning(&self) -> Option<String> {
-        (self.count > 0).then(|| {
+        (self.largest_ns > 0).then(|| {
             format!(
-                "the clock of this host was set {} times while packets were captured, by {} at most: the lateness of samples at these \
-                 times is wrong by as much",
-                self.count,
+                "the clock of this host was set while packets were captured, by {} at most: the lateness of samples at this time is wrong \
+                 by as much",
                 tailbound_report::number::time(self.largest_ns as f64)
             )
         })
     }
-}
-
-/// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns, between two readings of the latter.
-fn offset_ns() -> i64 {
-    let before = tailbound_host::monotonic_ns();
-    let real = realtime_ns();
-    let after = tailbound_host::monotonic_ns();
-    real - before - (after - before) / 2
 }
