@@ -1,4 +1,4 @@
-//! Tells copies of a packet, which passed several interfaces, from packets that were sent again.
+//! Distinguishes copies of a packet, which passed several interfaces, from packets that were sent again.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{HashMap, VecDeque};

@@ -1,6 +1,6 @@
 //! Which fragments of a sample were seen.
 
-/// Largest number of fragments of a sample that are told apart: 65 MB in fragments of Cyclone DDS.
+/// Largest number of fragments of a sample that are distinguished: 65 MB in fragments of Cyclone DDS.
 const MOST: u32 = 50_000;
 
 /// The fragments of a sample that were seen on one way.

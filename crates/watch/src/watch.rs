@@ -11,7 +11,7 @@ use tailbound_rtps::{Content, EntityId, Guid, GuidPrefix, Message};
 
 /// Port of the links of zenoh, and of its scouting.
 const ZENOH_PORTS: [u16; 2] = [7447, 7446];
-/// Largest number of writers that are told apart.
+/// Largest number of writers that are distinguished.
 const MOST_WRITERS: usize = 2_000;
 /// Largest number of addresses of participants that are remembered.
 const MOST_ADDRESSES: usize = 1_000;
@@ -57,7 +57,7 @@ pub struct Watch {
     pub(crate) unread: UnreadReport,
     pub(crate) known: Known,
     pub(crate) writers: BTreeMap<Guid, Writer>,
-    /// Whether there were more writers than are told apart.
+    /// Whether there were more writers than are distinguished.
     pub(crate) is_full: bool,
     copies: Copies,
     /// Samples in datagrams whose last IP fragment was not captured yet.
@@ -201,7 +201,7 @@ impl Watch {
                 let begin_ns = self.begin_ns;
                 let writer = self.room_for(guid)?;
                 writer.comes_from(Origin { vendor, address: context.from, is_here });
-                // Only a clock of this host tells when the capture began.
+                // Only a clock of this host shows when the capture began.
                 let is_old = is_here && by.source_ns.is_some_and(|source_ns| source_ns < begin_ns);
                 let done = writer.sample(sample, &by, is_old)?;
                 return Some((guid, done));

@@ -249,7 +249,7 @@ impl Steps {
 
     fn look(&mut self) {
         let now = read_offset();
-        // What the readings cannot tell, and what the kernel may adjust in this time.
+        // The uncertainty of the readings, and what the kernel may adjust in this time.
         let between_ns = now.at_ns - self.last.at_ns;
         let width_ns = now.width_ns + self.last.width_ns + between_ns / MOST_ADJUSTED;
         let step_ns = (now.offset_ns - self.last.offset_ns).abs();
