@@ -51,12 +51,14 @@ fn indented(value: &Value, depth: usize, text: &mut String) {
 
 /// The JSON Schema of the report document, as committed in `schema/report.json`.
 pub fn schema() -> String {
-    schema_of::<Report>()
+    schema_of::<Report>("report")
 }
 
-/// Makes the JSON Schema of any type of document (a report or a comparison) as text.
-pub(crate) fn schema_of<T: JsonSchema>() -> String {
-    let schema = serde_json::to_value(schemars::schema_for!(T)).expect("a schema is JSON");
+/// Makes the JSON Schema of any type of document (a report, a comparison, what was seen on the wire) as text. `name` is in its
+/// identity.
+pub(crate) fn schema_of<T: JsonSchema>(name: &str) -> String {
+    let mut schema = serde_json::to_value(schemars::schema_for!(T)).expect("a schema is JSON");
+    schema["$id"] = format!("urn:tailbound:schema:{name}:1").into();
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     text.push('\n');
     text

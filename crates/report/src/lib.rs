@@ -18,6 +18,7 @@ mod findings;
 mod html;
 mod json;
 mod markdown;
+mod metrics;
 mod perfetto;
 mod picture;
 mod plain;
@@ -43,6 +44,7 @@ pub use html::table::{Head as TableHead, left as left_head, right as right_head,
 pub use html::{render_frame, render_html, render_html_with_files, worst_condition};
 pub use json::{render_json, schema};
 pub use markdown::render_markdown;
+pub use metrics::{MetricsFormat, render_budget_metrics, render_watch_metrics};
 pub use perfetto::{Perfetto, TraceError};
 pub use picture::{Figure, render_svg};
 #[cfg(feature = "png")]
@@ -56,7 +58,7 @@ pub use tailbound_document::*;
 pub use terminal::render_terminal;
 pub use text::wrap;
 pub use trial_line::{trial_causes, trial_line};
-pub use watched::render_watch;
+pub use watched::{render_watch, watch_schema};
 
 use tailbound_record::{Record, RecordError};
 

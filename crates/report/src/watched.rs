@@ -1,5 +1,6 @@
 //! What watching found, as text for a terminal.
 
+use crate::json::schema_of;
 use crate::tables::grid::{Column, Grid};
 use crate::text::{Paint, wrap};
 use tailbound_document::number::{count, three_digits, time};
@@ -29,6 +30,11 @@ pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String 
         lines.extend(wrap(&format!("warning: {warning}"), width, 2));
     }
     lines.join("\n") + "\n"
+}
+
+/// The JSON Schema of the document of what was seen, as text.
+pub fn watch_schema() -> String {
+    schema_of::<WatchReport>("watch")
 }
 
 /// How many topics were on the wire, and what was not.

@@ -48,7 +48,7 @@ pub fn budget_schema() -> Value {
     baseline.as_object_mut().expect("a map").extend(of_metrics(&compared));
     baseline[THROUGHPUT] = json!({ "type": "array", "minItems": 1, "items": { "enum": FLOW_STATISTICS },
         "description": "Statistics of flows that may not become worse." });
-    json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Budget",
+    json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:tailbound:schema:budget:1", "title": "Budget",
         "description": "A budget: limits that a record must keep. `tailbound budget` reads this file.",
         "type": "object", "additionalProperties": false,
         "anyOf": [{ "required": ["limits"] }, { "required": ["baseline"] }],

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 pub fn schema() -> Value {
     let mut root = schemars::schema_for!(StudyFile).to_value();
     strip_null(&mut root);
+    root["$id"] = "urn:tailbound:schema:study:1".into();
     let definitions = root.get("$defs").cloned().unwrap_or_default();
     allow_bare_words(&mut root, &definitions);
     root

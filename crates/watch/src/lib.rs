@@ -13,9 +13,11 @@ mod packet;
 mod parts;
 mod reader;
 mod report;
+mod study;
 mod vendor;
 mod watch;
 mod writer;
 
 pub use report::guid_words;
+pub use study::{NoStudy, SavedStudy, study};
 pub use watch::{Captured, Seen, Watch};

@@ -73,7 +73,7 @@ async fn two_pods_of_two_nodes_by_the_rights_that_are_granted() {
         assert_eq!(pod.qos, "Guaranteed");
         assert_eq!(pod.addresses.len(), 1, "{pod:?}");
         let version = run(pod, &["tailbound", "--version"]).await.unwrap();
-        assert_eq!(version.trim(), concat!("tailbound ", env!("CARGO_PKG_VERSION")));
+        assert_eq!(version.trim(), concat!("tailbound ", env!("CARGO_PKG_VERSION"), " (built from a checkout)"));
         assert_eq!(pod.ended().await, Ok(None));
     }
     let facts = one.facts(&mut tailbound_pods::Asked::default()).await;

@@ -26,5 +26,5 @@ pub fn render_comparison_json(comparison: &Comparison) -> String {
 
 /// The JSON Schema of the comparison document, as committed in `schema/compare.json`.
 pub fn comparison_schema() -> String {
-    json::schema_of::<Comparison>()
+    json::schema_of::<Comparison>("compare")
 }

@@ -10,6 +10,7 @@ mod flaws;
 mod gates;
 mod held;
 mod launches;
+mod metrics;
 mod next_steps;
 mod page;
 mod patterns;

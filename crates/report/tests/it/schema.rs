@@ -9,13 +9,18 @@ use tailbound_record::TrialStatus;
 /// Tests that the committed schemas are current. With `TAILBOUND_REGENERATE=1`, the test writes them again.
 #[test]
 fn schema_is_current() {
-    let schemas = [("report", tailbound_report::schema()), ("compare", tailbound_report::comparison_schema())];
+    let schemas = [
+        ("report", tailbound_report::schema()),
+        ("compare", tailbound_report::comparison_schema()),
+        ("watch", tailbound_report::watch_schema()),
+    ];
     for (name, made) in schemas {
         let path = format!("{}/../../schema/{name}.json", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("TAILBOUND_REGENERATE").is_some_and(|v| v == "1") {
             std::fs::write(&path, &made).unwrap();
         }
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(made.contains(&format!("\"$id\": \"urn:tailbound:schema:{name}:1\"")), "{name}");
         assert!(committed == made, "schema/{name}.json is not current; run this test with TAILBOUND_REGENERATE=1");
     }
 }

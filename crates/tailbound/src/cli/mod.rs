@@ -25,13 +25,18 @@ pub use package::*;
 pub use pod::*;
 pub use results::*;
 pub use tune::*;
-pub use values::Declared;
-pub use values::TextFormat;
+pub use values::{Declared, MetricsFile, TextFormat};
 pub use watch::*;
 
 use crate::output::Color;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
+
+/// The version and the build: `dev/release` names the commit.
+const BUILD: &str = match option_env!("TAILBOUND_BUILD") {
+    Some(build) => build,
+    None => concat!(env!("CARGO_PKG_VERSION"), " (built from a checkout)"),
+};
 
 /// Measure how late messages can be on exactly this deployment, why they were late, and what to change.
 ///
@@ -39,7 +44,7 @@ use std::path::PathBuf;
 /// command; 4 an agent, a driver or the lab failed; 5 a limit of a budget was exceeded; 6 finished, but the record is
 /// invalid or incomplete; 7 not enough messages to decide a budget, or no message fulfilled the condition of `--until`.
 #[derive(Debug, Parser)]
-#[command(name = "tailbound", version, max_term_width = 100)]
+#[command(name = "tailbound", version, long_version = BUILD, max_term_width = 100)]
 pub struct Cli {
     /// When output has colours
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]

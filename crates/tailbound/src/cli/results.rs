@@ -158,6 +158,9 @@ pub struct Budget {
     /// Markdown file to write, e.g. "$GITHUB_STEP_SUMMARY"
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// File of metrics to write or replace: NAME.prom for Prometheus (a textfile collector reads it), NAME.json for OpenTelemetry
+    #[arg(long, value_name = "FILE", value_parser = super::values::metrics_file)]
+    pub metrics: Option<super::values::MetricsFile>,
 }
 
 #[derive(Debug, Args)]
@@ -203,4 +206,6 @@ pub enum SchemaOf {
     Report,
     /// Document of `tailbound compare --format json`
     Compare,
+    /// Document of `tailbound watch --format json`
+    Watch,
 }

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tailbound_model::{Nanos, Problem, RangeSpec};
+use tailbound_report::MetricsFormat;
 
 /// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -17,6 +18,26 @@ pub enum TextFormat {
 /// Makes the problem of a value of a flag that is not valid.
 fn bad(what: impl Into<String>) -> Problem {
     Problem::new("bad_value", what, "")
+}
+
+/// A file of metrics, whose name says the format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricsFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Format of the metrics.
+    pub format: MetricsFormat,
+}
+
+/// Parses the path of a file of metrics.
+pub fn metrics_file(text: &str) -> Result<MetricsFile, Problem> {
+    let path = PathBuf::from(text);
+    let format = match path.extension().and_then(|end| end.to_str()) {
+        Some("prom") => MetricsFormat::Prometheus,
+        Some("json") => MetricsFormat::Otlp,
+        _ => return Err(bad("expected a file name that ends with .prom (Prometheus) or .json (OpenTelemetry)")),
+    };
+    Ok(MetricsFile { path, format })
 }
 
 /// What `tune --for` names.

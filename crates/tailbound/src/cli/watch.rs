@@ -1,6 +1,6 @@
 //! Flags of `tailbound watch`.
 
-use super::values::{TextFormat, time};
+use super::values::{MetricsFile, TextFormat, metrics_file, time};
 use clap::Args;
 use std::path::PathBuf;
 use tailbound_model::Nanos;
@@ -30,10 +30,24 @@ pub struct Watch {
     /// Number of the DDS domain that --ask joins
     #[arg(long, value_name = "N", default_value_t = 0, requires = "ask")]
     pub domain: u32,
+    /// Show the topics on this terminal while packets are captured. Keys: up, down, Enter (one topic), Esc (back), s (order), q (end)
+    #[arg(long, conflicts_with = "format")]
+    pub live: bool,
     /// Write each sample whose first transmission was captured into a new CSV file: its writer, its number, when it was written,
     /// when it was captured (ns since 1970)
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
+    /// Make a new study file of what was seen: one topic is measured, the others are loads of the same sizes and rates
+    #[arg(long, value_name = "FILE")]
+    pub save_study: Option<PathBuf>,
+    /// The topic that the study of --save-study measures, by its name in ROS 2 or on the wire [default: the topic with the latest
+    /// message]
+    #[arg(long, value_name = "NAME", requires = "save_study")]
+    pub topic: Option<String>,
+    /// File of metrics to write or replace every 5 s and at the end: NAME.prom for Prometheus (a textfile collector reads it),
+    /// NAME.json for OpenTelemetry
+    #[arg(long, value_name = "FILE", value_parser = metrics_file)]
+    pub metrics: Option<MetricsFile>,
     /// Output format of what was seen
     #[arg(long, value_enum, default_value = "text")]
     pub format: TextFormat,

@@ -1,8 +1,8 @@
 //! Runs `tailbound budget`: checks whether a record keeps the limits of a budget file.
 
 use super::budget_file;
-use super::report::{judged, open, write};
-use crate::cli::{Budget, Undecided};
+use super::report::{judged, open, replace_metrics, write};
+use crate::cli::{Budget, MetricsFile, Undecided};
 use crate::failure::CommandResult;
 use crate::output::{colour, out, width};
 use tailbound_model::ExitCode;
@@ -22,6 +22,12 @@ pub fn budget(args: &Budget) -> CommandResult {
     }
     if let Some(file) = &args.markdown {
         write(file, tailbound_report::render_budget_markdown(&judged))?;
+    }
+    if let Some(MetricsFile { path, format }) = &args.metrics {
+        replace_metrics(
+            path,
+            tailbound_report::render_budget_metrics(&judged, tailbound_host::realtime_ns(), *format),
+        )?;
     }
     out!("{}", tailbound_report::render_budget_terminal(&judged, width(), colour()));
     let outcome = match judged.outcome() {

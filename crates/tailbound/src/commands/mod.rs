@@ -35,6 +35,7 @@ mod study_needs;
 mod tune;
 mod validate;
 mod watch;
+mod watch_live;
 
 use crate::cli::{Cli, Command};
 use crate::failure::CommandResult;

@@ -205,6 +205,16 @@ pub fn write(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     std::fs::write(file, text).map_err(|e| refused(file, &e))
 }
 
+/// Writes or replaces a file of metrics that another program reads meanwhile: it sees the old or the new content, never a part.
+pub fn replace_metrics(file: &Path, text: String) -> Result<(), Failure> {
+    // The other program reads files with the ending of `file`.
+    let partial = file.with_extension("partial");
+    std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, file)).map_err(|e| {
+        Failure::run_failed(format!("{}: cannot write the metrics: {e}", file.display()))
+            .help("name a file in a folder that exists, and in which you may make files")
+    })
+}
+
 /// Exit code of `tailbound report` for the status of a report.
 pub fn code(status: ReportStatus) -> ExitCode {
     if status == ReportStatus::Valid { ExitCode::Done } else { ExitCode::RecordInvalid }

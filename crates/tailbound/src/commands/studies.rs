@@ -10,12 +10,16 @@ use study_needs::{Group, Needs};
 use tailbound_model::{ExitCode, Nanos};
 use tailbound_report::wrap;
 
+/// The first lines of a study that is printed: editors with the language server of YAML read the first one.
+const HEAD: &str = "# yaml-language-server: $schema=study.schema.json\n\
+                    # Keys are checked by an editor after: tailbound schema study > study.schema.json\n";
+
 pub fn studies(command: Option<&StudiesCommand>) -> CommandResult {
     match command {
         None => list(Listed::TEXT),
         Some(StudiesCommand::List(listed)) => list(*listed),
         Some(StudiesCommand::Show { name }) => {
-            out!("{}", text(name)?);
+            out!("{HEAD}{}", text(name)?);
             Ok(ExitCode::Done)
         }
     }

@@ -48,6 +48,7 @@ pub fn schema(of: SchemaOf) -> CommandResult {
         SchemaOf::Budget => pretty(tailbound_study::budget_schema())?,
         SchemaOf::Report => tailbound_report::schema(),
         SchemaOf::Compare => tailbound_report::comparison_schema(),
+        SchemaOf::Watch => tailbound_report::watch_schema(),
     };
     out!("{}\n", text.trim_end());
     Ok(ExitCode::Done)

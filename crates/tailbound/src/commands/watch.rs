@@ -1,6 +1,8 @@
 //! Runs `tailbound watch`: captures the packets of a network namespace, and says what the messages of other programs did.
 
-use crate::cli::{TextFormat, Watch};
+use super::report::replace_metrics;
+use super::watch_live::Live;
+use crate::cli::{MetricsFile, TextFormat, Watch};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, errln, out, outln, width};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
@@ -17,12 +19,14 @@ use tailbound_host::{Capture, CaptureError, Packet, container, read_offset, real
 use tailbound_lab::netns::NetNs;
 use tailbound_model::{ClockOffset, ExitCode, Nanos};
 use tailbound_report::WatchReport;
-use tailbound_watch::{Captured, Seen, Watch as State, guid_words};
+use tailbound_watch::{Captured, NoStudy, Seen, Watch as State, guid_words};
 
 /// How often the end of the capture is looked at.
 const TURN: Duration = Duration::from_millis(100);
 /// Time after which --ask joins the domain: participants that speak are known by then.
 const BEFORE_ASKING: Duration = Duration::from_millis(500);
+/// How often the file of --metrics is written.
+const BETWEEN_METRICS: Duration = Duration::from_secs(5);
 /// Participants answer within a second or two.
 const SHORTEST_WITH_ASK_NS: i64 = 2_000_000_000;
 /// A step of the clock that matters for figures of lateness, ns.
@@ -43,6 +47,9 @@ pub fn watch(args: &Watch) -> CommandResult {
             Failure::bad_input("--ask needs at least 2 s, in which participants answer").help("write --for 2s or more")
         );
     }
+    if let Some(path) = args.save_study.as_ref().filter(|path| path.exists()) {
+        return Err(not_written(path, &std::io::ErrorKind::AlreadyExists.into(), "--save-study"));
+    }
     let space = namespace(args)?;
     let action = SigAction::new(SigHandler::Handler(end), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
@@ -51,12 +58,38 @@ pub fn watch(args: &Watch) -> CommandResult {
     }
     // A thread of its own enters the network namespace, and so do the threads that it starts.
     let found = std::thread::scope(|scope| scope.spawn(|| captured(args, &space)).join());
-    let report = found.map_err(|_| Failure::unexpected("the capture ended with a panic"))??;
+    let (report, failed) = found.map_err(|_| Failure::unexpected("the capture ended with a panic"))??;
     match args.format {
         TextFormat::Text => out!("{}", tailbound_report::render_watch(&report, width(), colour())),
         TextFormat::Json => outln!("{}", serde_json::to_string_pretty(&report).map_err(Failure::unexpected)?),
     }
-    Ok(ExitCode::Done)
+    if let Some(path) = &args.save_study {
+        save_study(&report, args.topic.as_deref(), path)?;
+    }
+    failed.map_or(Ok(ExitCode::Done), Err)
+}
+
+/// Writes the study that repeats what was seen.
+fn save_study(report: &WatchReport, topic: Option<&str>, path: &Path) -> Result<(), Failure> {
+    let saved = tailbound_watch::study(report, topic).map_err(|error| match error {
+        NoStudy::NothingSeen => Failure::bad_input(format!(
+            "{}: no study can be made, because no topic with a known name was seen with two samples",
+            path.display()
+        ))
+        .help("watch for longer, or with --ask, which makes participants announce their topics again"),
+        NoStudy::NoSuchTopic(names) => Failure::bad_input(format!(
+            "{}: no study can be made of the topic `{}`, of which no two samples were seen",
+            path.display(),
+            topic.unwrap_or_default()
+        ))
+        .help(format!("topics that were seen: {}", names.join(", "))),
+    })?;
+    File::create_new(path)
+        .and_then(|mut file| file.write_all(saved.text.as_bytes()))
+        .map_err(|e| not_written(path, &e, "--save-study"))?;
+    let (topic, path) = (saved.topic, path.display());
+    errln!("{path} measures {topic} beside {} other writers: tailbound run {path}", saved.loads);
+    Ok(())
 }
 
 /// The network namespace in which packets are captured.
@@ -80,18 +113,16 @@ fn namespace(args: &Watch) -> Result<NetNs, Failure> {
     })
 }
 
-/// Captures until the end of the time, or until the user ends it.
-fn captured(args: &Watch, space: &NetNs) -> Result<WatchReport, Failure> {
+/// Captures until the end of the time, until the user ends it, or until a file cannot be written. What was seen until then is not lost:
+/// the failure of the file is the second part.
+fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>), Failure> {
     space.enter().map_err(|e| {
         Failure::not_fit(format!("the network namespace cannot be entered: {e}")).help("run the command as root")
     })?;
     let mut capture = Capture::open(args.interface.as_deref()).map_err(failed)?;
     let begin_ns = realtime_ns();
     let mut state = State::new(place(args), begin_ns, own_addresses());
-    let mut samples = args.samples.as_deref().map(SampleFile::create).transpose()?;
-    if samples.is_some() {
-        state.keep_samples();
-    }
+    let mut files = Files::create(args, &mut state)?;
     errln!("watching {} for {}; Ctrl-C ends it", place(args), tailbound_report::number::time(args.duration.0 as f64));
     let mut asking = None;
     let Nanos(duration_ns) = args.duration;
@@ -99,7 +130,8 @@ fn captured(args: &Watch, space: &NetNs) -> Result<WatchReport, Failure> {
     let end = begin + Duration::from_nanos(duration_ns.max(0).unsigned_abs());
     let mut steps = Steps::new();
     let mut ended_early = None;
-    while !ENDED.load(SeqCst) {
+    let mut live = args.live.then(Live::open).transpose()?;
+    while !ENDED.load(SeqCst) && files.failed.is_none() {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
@@ -113,14 +145,34 @@ fn captured(args: &Watch, space: &NetNs) -> Result<WatchReport, Failure> {
             asking = Some(ask(args, &state)?);
             state.asks();
         }
-        if let Some(file) = &mut samples {
-            file.write(state.take_samples())?;
+        files.turn(&mut state, &mut capture);
+        let dropped = capture.dropped().unwrap_or(0);
+        let is_ended = |live: &mut Live| live.turn(|| state.report(realtime_ns(), dropped, Default::default()));
+        if live.as_mut().map_or(Ok(false), is_ended)? {
+            break;
         }
     }
-    drop(asking);
+    drop((asking, live));
     let (duration, end_ns) = (begin.elapsed(), realtime_ns());
-    // What was captured before the end may not have been read yet.
-    let mut is_over = ended_early.is_some();
+    if ended_early.is_none() {
+        read_rest(&mut capture, &mut state, end_ns);
+    }
+    files.samples(&mut state);
+    let dropped = capture.dropped().unwrap_or(0);
+    // Another network namespace may belong to a container with a /dev/shm of its own.
+    let is_own = args.netns.is_none() && args.container.is_none();
+    let shared = if is_own { shared_memory::files_by_middleware() } else { Default::default() };
+    let mut report = state.report(end_ns, dropped, shared);
+    report.duration_ns = duration.as_nanos() as i64;
+    report.warnings.extend(ended_early.map(|error| format!("the capture ended early: {error}")));
+    report.warnings.extend(steps.warning());
+    files.metrics(&report);
+    Ok((report, files.failed))
+}
+
+/// Reads what was captured before the end, and not read until then.
+fn read_rest(capture: &mut Capture, state: &mut State, end_ns: i64) {
+    let mut is_over = false;
     while !is_over {
         let read = capture.read(Duration::ZERO, |packet| {
             is_over |= packet.stamp_ns > end_ns;
@@ -130,18 +182,6 @@ fn captured(args: &Watch, space: &NetNs) -> Result<WatchReport, Failure> {
         });
         is_over |= !read.is_ok_and(|count| count > 0);
     }
-    if let Some(file) = &mut samples {
-        file.write(state.take_samples())?;
-    }
-    let dropped = capture.dropped().unwrap_or(0);
-    // Another network namespace may belong to a container with a /dev/shm of its own.
-    let is_own = args.netns.is_none() && args.container.is_none();
-    let files = if is_own { shared_memory::files_by_middleware() } else { Default::default() };
-    let mut report = state.report(end_ns, dropped, files);
-    report.duration_ns = duration.as_nanos() as i64;
-    report.warnings.extend(ended_early.map(|error| format!("the capture ended early: {error}")));
-    report.warnings.extend(steps.warning());
-    Ok(report)
 }
 
 /// The addresses of the interfaces of the network namespace. An interface that gets its address later is not there.
@@ -204,6 +244,48 @@ fn failed(error: CaptureError) -> Failure {
     Failure::of(exit, error.problem())
 }
 
+/// What is written while packets are captured.
+struct Files<'a> {
+    samples: Option<SampleFile<'a>>,
+    metrics: Option<&'a MetricsFile>,
+    metrics_at: Instant,
+    /// The first file that could not be written. No other is written after it.
+    failed: Option<Failure>,
+}
+
+impl<'a> Files<'a> {
+    fn create(args: &'a Watch, state: &mut State) -> Result<Files<'a>, Failure> {
+        let samples = args.samples.as_deref().map(SampleFile::create).transpose()?;
+        if samples.is_some() {
+            state.keep_samples();
+        }
+        Ok(Files { samples, metrics: args.metrics.as_ref(), metrics_at: Instant::now(), failed: None })
+    }
+
+    /// Appends the samples of a turn, and writes the metrics when their time has come.
+    fn turn(&mut self, state: &mut State, capture: &mut Capture) {
+        self.samples(state);
+        if self.metrics.is_some() && self.metrics_at.elapsed() >= BETWEEN_METRICS {
+            self.metrics_at = Instant::now();
+            let dropped = capture.dropped().unwrap_or(0);
+            self.metrics(&state.report(realtime_ns(), dropped, Default::default()));
+        }
+    }
+
+    fn samples(&mut self, state: &mut State) {
+        if let (Some(file), None) = (&mut self.samples, &self.failed) {
+            self.failed = file.write(state.take_samples()).err();
+        }
+    }
+
+    fn metrics(&mut self, report: &WatchReport) {
+        if let (Some(MetricsFile { path, format }), None) = (self.metrics, &self.failed) {
+            let text = tailbound_report::render_watch_metrics(report, *format);
+            self.failed = replace_metrics(path, text).err();
+        }
+    }
+}
+
 /// The file of `--samples`.
 struct SampleFile<'a> {
     path: &'a Path,
@@ -212,7 +294,7 @@ struct SampleFile<'a> {
 
 impl<'a> SampleFile<'a> {
     fn create(path: &'a Path) -> Result<SampleFile<'a>, Failure> {
-        let file = File::create_new(path).map_err(|e| not_written(path, &e))?;
+        let file = File::create_new(path).map_err(|e| not_written(path, &e, "--samples"))?;
         let mut file = SampleFile { path, file: BufWriter::new(file) };
         file.line("writer,number,source_ns,captured_ns")?;
         Ok(file)
@@ -224,16 +306,17 @@ impl<'a> SampleFile<'a> {
             let source = source_ns.map(|ns| ns.to_string()).unwrap_or_default();
             self.line(&format!("{},{number},{source},{stamp_ns}", guid_words(writer)))?;
         }
-        self.file.flush().map_err(|e| not_written(self.path, &e))
+        self.file.flush().map_err(|e| not_written(self.path, &e, "--samples"))
     }
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
-        writeln!(self.file, "{text}").map_err(|e| not_written(self.path, &e))
+        writeln!(self.file, "{text}").map_err(|e| not_written(self.path, &e, "--samples"))
     }
 }
 
-fn not_written(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::bad_input(format!("{} cannot be written: {error}", path.display())).help("name a new file with --samples")
+fn not_written(path: &Path, error: &std::io::Error, flag: &str) -> Failure {
+    Failure::bad_input(format!("{} cannot be written: {error}", path.display()))
+        .help(format!("name a new file with {flag}"))
 }
 
 /// Steps of the clock of the host while it captures.

@@ -56,6 +56,20 @@ fn a_limit_is_kept_broken_or_undecided() {
         let (code, out, err) = judged(&bench, &limit(text), &[]);
         assert_eq!(code, expected, "{text}: {out}{err}");
     }
+    let metrics = |file: &str| {
+        let (code, _, err) = judged(&bench, &limit("p50: 31 us, max: 500 us"), &["--metrics", file]);
+        (code, err, fs::read_to_string(bench.path(file)).unwrap_or_default())
+    };
+    let (code, _, text) = metrics("budget.prom");
+    let count = |outcome: &str| {
+        text.lines().any(|line| line.starts_with("tailbound_budget_limits{") && line.ends_with(outcome))
+    };
+    assert!(code == 5 && count("outcome=\"holds\"} 1") && count("outcome=\"broken\"} 1"), "{text}");
+    let (code, _, text) = metrics("budget.json");
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let names = &found["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+    assert!(code == 5 && names[1]["name"] == "tailbound_budget_limit", "{found:#}");
+    insta::assert_snapshot!([metrics("budget.txt").1, metrics("nosuch/budget.prom").1].join("\n"));
     assert_eq!(judged(&bench, &limit("p99.99: 1 ms"), &["--undecided", "pass"]).0, 0);
     assert_eq!(judged(&bench, &limit("p99.99: 1 ms"), &["--undecided", "fail"]).0, 5);
     let (_, out, _) = judged(&bench, &limit("p99.99: 1 ms"), &[]);

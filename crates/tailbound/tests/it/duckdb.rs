@@ -1,4 +1,4 @@
-//! Tests: DuckDB reads the samples of a record, and computes the same p99.9 as the report.
+//! Tests: DuckDB, and the notebook with polars, read the samples of a record, and compute the same figures as the report.
 
 use crate::support::{Bench, quantile, succeeded};
 use std::path::{Path, PathBuf};
@@ -64,4 +64,34 @@ fn duckdb_agrees_on_the_record_of_a_killed_controller() {
     assert!((3688..8000).contains(&n), "{n} slots up to the kill");
     assert_eq!(report["conditions"][0]["counts"]["scheduled"].as_u64(), Some(n));
     assert_eq!(quantile(&report, "round_trip", 0.999)["value_ns"].as_i64(), x);
+}
+
+/// Test: the cells of the notebook run one after another, and their table has the figures of the report.
+#[test]
+fn the_notebook_agrees_with_the_report() {
+    let bench = Bench::new();
+    succeeded(&bench.run(&format!("{STUDY}factors: {{ payload: [64 B, 1 KiB] }}\n"), &[]));
+    let script = "import json, sys\nspace = {}\n\
+        for cell in json.load(open(sys.argv[1]))['cells']:\n\
+        \x20 if cell['cell_type'] == 'code': exec(compile(''.join(cell['source']), cell['id'], 'exec'), space)\n\
+        print(json.dumps(space['figures'].to_dicts()))\nassert len(space['latest']) == 10, space['latest']\n";
+    let notebook = concat!(env!("CARGO_MANIFEST_DIR"), "/../../integrations/notebook/record.ipynb");
+    let folder = Path::new(env!("CARGO_BIN_EXE_tailbound")).parent().unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new(python());
+    command.args(["-c", script, notebook]).env("PATH", path).env("TAILBOUND_RECORD", bench.path("record"));
+    let output = command.output().expect("python with polars: run dev/setup test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let figures: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let report = bench.report();
+    for (number, condition) in report["conditions"].as_array().unwrap().iter().enumerate() {
+        let (row, counts) = (&figures[number], &condition["counts"]);
+        assert_eq!((&row["messages"], &row["lost"]), (&counts["scheduled"], &counts["lost"]), "{row} {counts}");
+        let quantiles = condition["round_trip"]["quantiles"].as_array().unwrap();
+        let median = quantiles.iter().find(|q| q["q"] == 0.5).unwrap();
+        assert_eq!(row["p50_ns"], median["value_ns"], "{row} {median}");
+        assert!(row["levels"].as_str().unwrap().starts_with("payload "), "{row}");
+    }
+    assert_eq!(figures.as_array().unwrap().len(), 2);
 }

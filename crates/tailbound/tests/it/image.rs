@@ -178,7 +178,8 @@ fn containerd_takes_it_in_and_runs_a_study() {
     // The program runs by its name, as `kubectl exec` starts it, and by the entry point.
     let version = run(&["tailbound", "--version"]);
     succeeded(&version);
-    assert_eq!(String::from_utf8_lossy(&version.stdout), format!("tailbound {}\n", env!("CARGO_PKG_VERSION")));
+    let printed = String::from_utf8_lossy(&version.stdout);
+    assert_eq!(printed, format!("tailbound {} (built from a checkout)\n", env!("CARGO_PKG_VERSION")));
     bench.study(
         "study: inside\nquestion: does it run\nmeasure: { ping-pong: { slots: 2000 } }\nrate: 1 kHz\npath: loopback\n\
          place: process\nfactors: { driver: [udp, cyclonedds] }\n",

@@ -18,6 +18,7 @@ mod gates;
 mod hardware_clocks;
 mod image;
 mod import;
+mod integrations;
 mod k8s;
 mod receive_modes;
 mod repeat_for;

@@ -1,9 +1,9 @@
 //! Tests of `tailbound watch` against real middleware, in network namespaces of their own.
 
-use crate::support::fastdds;
 use crate::support::host::cannot;
+use crate::support::rcl::{Ros, real};
 use crate::support::ros2::study;
-use crate::support::{Bench, exit_and_stderr};
+use crate::support::{Bench, exit_and_stderr, fastdds, rclcpp, ros2};
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -13,6 +13,11 @@ const SENT: u64 = 320;
 /// Runs a script of the shell in a network namespace of its own, in the directory of the test. `$T` is the program, and `watching`
 /// starts a capture that ends with `stop`.
 fn in_namespace(bench: &Bench, script: &str) -> Output {
+    in_namespace_of(bench, script, None)
+}
+
+/// The same with this ROS 2 sourced.
+fn in_namespace_of(bench: &Bench, script: &str, ros: Option<&Ros>) -> Output {
     let begin = "set -e; ip link set lo up; \
         watching() { \"$T\" watch --for 100s --format json \"$@\" >watched.json 2>watched.err & W=$!; \
             until grep -q '^watching' watched.err; do kill -0 $W; sleep 0.05; done; }; \
@@ -23,6 +28,10 @@ fn in_namespace(bench: &Bench, script: &str) -> Output {
         .env("T", env!("CARGO_BIN_EXE_tailbound"))
         .env("TAILBOUND_STATE_DIR", bench.path("state"))
         .env("NO_COLOR", "1");
+    if let Some(ros) = ros {
+        ros.source(&mut command);
+        command.env("TAILBOUND_DRIVER_PATH", rclcpp::built(ros));
+    }
     command.output().expect("unshare of util-linux")
 }
 
@@ -85,14 +94,58 @@ fn topics_of_fastdds_are_seen() {
     }
 }
 
-/// Test: the time that a sample carries lies within the call that sent it, and the sample was captured after it was written.
-fn source_timestamps_are_those_of_the_calls(driver: &str) {
+/// Test: talkers of ROS 2 are seen by their names in ROS 2, with exactly the messages that were sent.
+fn talkers_are_seen(driver: &str, vendor: &str, ros: Option<&Ros>) {
     let bench = Bench::new();
-    bench.study(&two_processes(driver).replace("slots: 300", "slots: 3000"));
+    bench.study(&two_processes(driver));
+    let script = "watching; \"$T\" run study.yaml --out record >/dev/null; stop";
+    let found = watched(&bench, &in_namespace_of(&bench, script, ros));
+    let own =
+        |(topic, _): &(&Value, &Value)| topic["ros_topic"].as_str().is_some_and(|name| name.contains("tailbound"));
+    let writers: Vec<(&Value, &Value)> = writers(&found).into_iter().filter(own).collect();
+    assert_eq!(writers.len(), 2, "{found:#}");
+    for (topic, writer) in writers {
+        assert!(topic["type_name"].as_str().unwrap().contains("::msg::dds_::"), "{topic:#}");
+        assert_eq!((writer["vendor"].as_str(), writer["samples"].as_u64()), (Some(vendor), Some(SENT)), "{writer:#}");
+        // A program that gives no time has no lateness, and no other number takes its place.
+        let late = writer["lateness"]["range"]["count"].as_u64().unwrap_or(0);
+        assert_eq!(late + writer["without_time"].as_u64().unwrap(), SENT, "{writer:#}");
+        assert_eq!(writer["protocol"]["lost"], 0, "{writer:#}");
+    }
+}
+
+#[test]
+fn talkers_of_ros2_client_are_seen() {
+    if !cannot() {
+        ros2::built();
+        talkers_are_seen("ros2", "RustDDS", None);
+    }
+}
+
+#[test]
+fn talkers_of_rcl_are_seen() {
+    if let Some(ros) = real().filter(|_| !cannot()) {
+        talkers_are_seen("rcl", "Cyclone DDS", Some(&ros));
+    }
+}
+
+#[test]
+fn talkers_of_rclcpp_are_seen() {
+    if let Some(ros) = real().filter(|_| !cannot()) {
+        talkers_are_seen("{ rclcpp: { executor: single } }", "Cyclone DDS", Some(&ros));
+    }
+}
+
+/// Test: the time that a sample carries lies within the call that sent it, and the sample was captured after it was written.
+fn source_timestamps_are_those_of_the_calls(driver: &str, slots: usize, ros: Option<&Ros>) {
+    let bench = Bench::new();
+    let rate = if slots > 10_000 { "rate: 2 kHz" } else { "rate: 500 Hz" };
+    let study = two_processes(driver).replace("slots: 300", &format!("slots: {slots}")).replace("rate: 500 Hz", rate);
+    bench.study(&study.replace("8 KiB", if slots > 10_000 { "256 B" } else { "8 KiB" }));
     let offset = || tailbound_host::realtime_ns() - tailbound_host::monotonic_ns();
     let before_ns = offset();
     let script = "watching --samples samples.csv; \"$T\" run study.yaml --out record >/dev/null; stop";
-    let found = watched(&bench, &in_namespace(&bench, script));
+    let found = watched(&bench, &in_namespace_of(&bench, script, ros));
     let after_ns = offset();
     // The clocks drift while the test runs, and two readings are not at one instant.
     let width_ns = (after_ns - before_ns).abs() + 20_000;
@@ -115,7 +168,8 @@ fn source_timestamps_are_those_of_the_calls(driver: &str) {
         .filter_map(|line| line.strip_prefix(&format!("{ping},")))
         .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect::<Vec<i64>>().try_into().unwrap())
         .collect();
-    assert_eq!((rows.len(), calls.len()), (3020, 3020));
+    assert_eq!((rows.len(), calls.len()), (slots + 20, slots + 20));
+    println!("{} source timestamps, each within {width_ns} ns of its call", rows.len());
     for [number, source_ns, captured_ns] in rows {
         let (begin_ns, end_ns) = calls[number as usize - 1];
         let source_ns = source_ns - before_ns;
@@ -131,7 +185,7 @@ fn source_timestamps_are_those_of_the_calls(driver: &str) {
 #[test]
 fn times_of_cyclonedds_are_those_of_the_calls() {
     if !cannot() {
-        source_timestamps_are_those_of_the_calls("cyclonedds");
+        source_timestamps_are_those_of_the_calls("cyclonedds", 3000, None);
     }
 }
 
@@ -139,7 +193,24 @@ fn times_of_cyclonedds_are_those_of_the_calls() {
 fn times_of_fastdds_are_those_of_the_calls() {
     if !cannot() {
         fastdds::built();
-        source_timestamps_are_those_of_the_calls("{ fastdds: { transport: udp } }");
+        source_timestamps_are_those_of_the_calls("{ fastdds: { transport: udp } }", 3000, None);
+    }
+}
+
+#[test]
+fn times_of_rclcpp_are_those_of_the_calls() {
+    if let Some(ros) = real().filter(|_| !cannot()) {
+        source_timestamps_are_those_of_the_calls("{ rclcpp: { executor: single } }", 3000, Some(&ros));
+    }
+}
+
+/// Test: 100,000 samples of each vendor.
+#[test]
+fn long_times_of_a_hundred_thousand_calls() {
+    if !cannot() {
+        fastdds::built();
+        source_timestamps_are_those_of_the_calls("cyclonedds", 100_000, None);
+        source_timestamps_are_those_of_the_calls("{ fastdds: { transport: udp } }", 100_000, None);
     }
 }
 
@@ -230,6 +301,102 @@ fn an_interface_that_goes_ends_the_capture() {
     assert!(warnings.contains("the capture ended early") && warnings.contains("removed"), "{warnings}");
 }
 
+/// Rate and size of each writer, the smallest sample first.
+fn flows(found: &Value) -> Vec<(f64, u64)> {
+    let flow = |(_, writer): (&Value, &Value)| (writer["rate_hz"].as_f64(), writer["bytes"][1].as_u64());
+    let mut all: Vec<(f64, u64)> =
+        writers(found).into_iter().map(flow).filter_map(|(rate, bytes)| Some((rate?, bytes?))).collect();
+    all.sort_by_key(|(_, bytes)| *bytes);
+    all
+}
+
+/// Test: the study of a capture sends topics of the same rates and sizes as the programs that were watched.
+fn a_saved_study_sends_what_was_seen(driver: &str, vendor: &str) {
+    let bench = Bench::new();
+    bench.study(&format!(
+        "measure: {{ fan-out: {{ duration: 4 s, subscribers: 2 }} }}\npayload: 1000 B\nrate: 97 Hz\ndriver: {driver}\nplace: process\n\
+         path: loopback\nqos: {{ reliability: best-effort }}\nends: {{ pong: {{ cpus: any }} }}\n\
+         load:\n  - {{ run: {{ topic: {{ payload: 5000 B, rate: 31 Hz }} }} }}\n"
+    ));
+    let script = "watching --save-study saved.yaml; \"$T\" run study.yaml --out record >/dev/null; stop; mv watched.json first.json; \
+        watching; \"$T\" run saved.yaml --set measure.duration=4s --out again >/dev/null; stop";
+    let again = watched(&bench, &in_namespace(&bench, script));
+    let first: Value = serde_json::from_str(&std::fs::read_to_string(bench.path("first.json")).unwrap()).unwrap();
+    let saved = std::fs::read_to_string(bench.path("saved.yaml")).unwrap();
+    let (first, again) = (flows(&first), flows(&again));
+    println!("{saved}{first:?} {again:?}");
+    assert!(first.len() == 2 && first[0].1 == 1012 && first[1].1 == 5012, "{first:?}");
+    assert_eq!(again.len(), 2, "{again:?}");
+    for ((rate, bytes), (rate_again, bytes_again)) in first.into_iter().zip(again) {
+        assert_eq!(bytes, bytes_again, "{saved}");
+        assert!((rate / rate_again - 1.0).abs() < 0.02, "{rate} Hz, then {rate_again} Hz: {saved}");
+    }
+    assert!(saved.contains("subscribers: 2") && saved.contains("reliability: best-effort"), "{saved}");
+    assert!(saved.contains(vendor), "{saved}");
+}
+
+#[test]
+fn a_saved_study_of_cyclonedds_sends_what_was_seen() {
+    if !cannot() {
+        a_saved_study_sends_what_was_seen("cyclonedds", "driver: cyclonedds");
+    }
+}
+
+#[test]
+fn a_saved_study_of_fastdds_sends_what_was_seen() {
+    if !cannot() {
+        fastdds::built();
+        a_saved_study_sends_what_was_seen("{ fastdds: { transport: udp } }", "driver: fastdds");
+    }
+}
+
+/// Test: on a terminal, the screen shows the topics while they are sent, keys change it, and the terminal is as before afterwards.
+#[test]
+fn a_terminal_shows_topics_meanwhile() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.study(&two_processes("cyclonedds").replace("slots: 300", "slots: 1500"));
+    // The keys: Enter opens a topic, Esc closes it, q ends the capture.
+    let script = "\"$T\" run study.yaml --out record >/dev/null 2>run.err & R=$!; \
+        (sleep 3; printf '\\r'; sleep 2; printf '\\033'; sleep 2; printf q) | \
+        script --quiet --return --command \"stty rows 30 cols 150; \\\"$T\\\" watch --live --for 60s\" typed; wait $R; \
+        \"$T\" watch --live --for 1s </dev/null >none 2>none.err || echo $? >code";
+    let output = in_namespace(&bench, &format!("export TERM=xterm; {script}"));
+    let typed = String::from_utf8_lossy(&std::fs::read(bench.path("typed")).unwrap_or_default()).into_owned();
+    assert!(output.status.success(), "{}{typed}", String::from_utf8_lossy(&output.stderr));
+    let (enter, leave) = ("\u{1b}[?1049h", "\u{1b}[?1049l");
+    let (before, rest) = typed.split_once(enter).expect("the screen was entered");
+    let (screen, after) = rest.split_once(leave).expect("the screen was left");
+    assert!(before.contains("watching all interfaces"), "{before}");
+    assert!(
+        screen.contains("late max") && screen.contains("policies") && screen.contains("samples by second"),
+        "{screen}"
+    );
+    // The report as without --live, after less than the time of --for.
+    assert!(after.contains("of DDS") && after.contains("late p50"), "{after}");
+    let refused = std::fs::read_to_string(bench.path("none.err")).unwrap();
+    assert!(refused.contains("--live needs a terminal"), "{refused}");
+    assert_eq!(std::fs::read_to_string(bench.path("code")).unwrap().trim(), "2");
+}
+
+/// Test: a file that cannot be written ends the capture, and what was seen is shown.
+#[test]
+fn a_file_that_cannot_be_written_does_not_lose_what_was_seen() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    let script = "mkdir gone; \"$T\" watch --for 300ms --metrics gone/m.prom --format json >watched.json 2>watched.err & W=$!; \
+        until grep -q '^watching' watched.err; do sleep 0.05; done; rmdir gone; wait $W || echo $? >code";
+    let found = watched(&bench, &in_namespace(&bench, script));
+    assert_eq!(found["packets"], 0, "{found:#}");
+    let printed = std::fs::read_to_string(bench.path("watched.err")).unwrap();
+    assert!(printed.contains("gone/m.prom: cannot write the metrics"), "{printed}");
+    assert_eq!(std::fs::read_to_string(bench.path("code")).unwrap().trim(), "4");
+}
+
 /// Test: what is wrong and what to do, for each wrong input.
 #[test]
 fn wrong_input_is_refused() {
@@ -251,6 +418,9 @@ fn wrong_input_is_refused() {
         refused(&["--ask", "--domain", "900", "--for", "1s"]),
         refused(&["--for", "soon"]),
         refused(&["--samples", "file", "--for", "1s"]),
+        refused(&["--save-study", "file", "--for", "1s"]),
+        refused(&["--save-study", "new.yaml", "--for", "200ms", "--interface", "lo"]),
+        refused(&["--topic", "/scan"]),
     ];
     let mut command = Command::new("setpriv");
     command.args(["--inh-caps", "-net_raw", "--bounding-set", "-net_raw", env!("CARGO_BIN_EXE_tailbound"), "watch"]);

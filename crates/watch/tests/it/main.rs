@@ -1,5 +1,6 @@
 //! Feeds packets of which everything is known: writers, samples, retransmissions, replays, fragments and losses.
 
+mod study;
 mod wire;
 
 use tailbound_document::{WatchReport, WatchedProtocol, WatchedWriter};
