@@ -1,7 +1,7 @@
 //! One writer with all its figures.
 
+use crate::history::History;
 use crate::rows::{NONE, Shown};
-use crate::view::View;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
@@ -11,7 +11,7 @@ use tailbound_document::WatchReport;
 use tailbound_document::number::{count, time};
 
 /// Draws a writer.
-pub fn draw(view: &View, frame: &mut Frame<'_>, report: &WatchReport, row: Shown<'_>) {
+pub fn draw(history: &History, frame: &mut Frame<'_>, report: &WatchReport, row: Shown<'_>) {
     let [middle, bars, bottom] =
         Layout::vertical([Constraint::Min(8), Constraint::Length(7), Constraint::Length(1)]).areas(frame.area());
     let lines: Vec<Line<'_>> = facts(report, row)
@@ -24,7 +24,7 @@ pub fn draw(view: &View, frame: &mut Frame<'_>, report: &WatchReport, row: Shown
         })
         .collect();
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), middle);
-    let newest = view.history.newest(&row.writer.guid, usize::from(bars.width));
+    let newest = history.newest(&row.writer.guid, usize::from(bars.width));
     let title = format!("samples by second, {} at most", count(newest.iter().copied().max().unwrap_or(0)));
     frame.render_widget(Sparkline::default().block(Block::bordered().title(title)).data(&newest), bars);
     let keys = Paragraph::new("q: end   esc: all topics   up, down: another topic");

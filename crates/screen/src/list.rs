@@ -1,7 +1,7 @@
 //! The list of writers.
 
-use crate::rows::Shown;
-use crate::view::View;
+use crate::history::History;
+use crate::rows::{Order, Shown};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
@@ -29,15 +29,20 @@ const COLUMNS: [Column; 8] = [
 /// Width of the terminal from which on the bars are shown.
 const WITH_BARS: u16 = 130;
 
-/// Draws the list, with the row `at` chosen.
-pub fn draw(view: &View, frame: &mut Frame<'_>, report: &WatchReport, rows: &[Shown<'_>], at: usize) {
+/// Draws the list of rows, one of which is chosen, with the samples of the last seconds, and with or without colours.
+pub fn draw(
+    (history, order, has_colour): (&History, Order, bool),
+    frame: &mut Frame<'_>,
+    report: &WatchReport,
+    (rows, chosen): (&[Shown<'_>], usize),
+) {
     let heads = head(report, rows.len(), usize::from(frame.area().width));
     // On a low terminal, at least one row stays.
     let tall = (heads.len() as u16).min(frame.area().height.saturating_sub(3));
     let [top, middle, bottom] =
         Layout::vertical([Constraint::Length(tall), Constraint::Min(2), Constraint::Length(1)]).areas(frame.area());
     frame.render_widget(Paragraph::new(heads), top);
-    let sorted = format!(" (now by {})", view.order.words());
+    let sorted = format!(" (now by {})", order.words());
     let keys = format!("q: end  up, down, enter: open  s: sort{}", if frame.area().width < 80 { "" } else { &sorted });
     frame.render_widget(Paragraph::new(keys).style(Style::new().add_modifier(Modifier::DIM)), bottom);
 
@@ -49,9 +54,9 @@ pub fn draw(view: &View, frame: &mut Frame<'_>, report: &WatchReport, rows: &[Sh
         std::iter::once(Cell::from("topic")).chain(heads).chain(has_bars.then(|| Cell::from("samples by second")));
     let lines = rows.iter().map(|row| {
         let cells = shown.iter().map(|column| Cell::from(Text::from(column.3(row)).alignment(Alignment::Right)));
-        let bars = has_bars.then(|| Cell::from(view.history.bars(&row.writer.guid, usize::from(BARS))));
+        let bars = has_bars.then(|| Cell::from(history.bars(&row.writer.guid, usize::from(BARS))));
         let line = Row::new(std::iter::once(Cell::from(row.name())).chain(cells).chain(bars));
-        if is_bad(row) && view.has_colour { line.style(Style::new().fg(Color::Red)) } else { line }
+        if is_bad(row) && has_colour { line.style(Style::new().fg(Color::Red)) } else { line }
     });
     let widths = std::iter::once(Constraint::Min(12))
         .chain(shown.iter().map(|column| Constraint::Length(column.1)))
@@ -62,7 +67,7 @@ pub fn draw(view: &View, frame: &mut Frame<'_>, report: &WatchReport, rows: &[Sh
     frame.render_stateful_widget(
         table,
         middle,
-        &mut TableState::default().with_selected((!rows.is_empty()).then_some(at)),
+        &mut TableState::default().with_selected((!rows.is_empty()).then_some(chosen)),
     );
 }
 

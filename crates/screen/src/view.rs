@@ -24,12 +24,12 @@ pub enum Key {
 /// The state of the screen.
 #[derive(Debug, Default)]
 pub struct View {
-    pub(crate) history: History,
-    pub(crate) order: Order,
+    history: History,
+    order: Order,
     /// Identity of the chosen writer; `None` = the first row.
     chosen: Option<String>,
     is_open: bool,
-    pub(crate) has_colour: bool,
+    has_colour: bool,
 }
 
 impl View {
@@ -66,8 +66,8 @@ impl View {
         let rows = rows(report, self.order);
         let at = self.at(&rows);
         match rows.get(at).filter(|_| self.is_open) {
-            Some(row) => detail::draw(self, frame, report, *row),
-            None => list::draw(self, frame, report, &rows, at),
+            Some(row) => detail::draw(&self.history, frame, report, *row),
+            None => list::draw((&self.history, self.order, self.has_colour), frame, report, (&rows, at)),
         }
     }
 

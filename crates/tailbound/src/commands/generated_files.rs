@@ -17,7 +17,9 @@ pub fn completions(shell: clap_complete::Shell) -> CommandResult {
 pub fn man(directory: &Path) -> CommandResult {
     let failed = |e: std::io::Error| Failure::bad_input(format!("{}: {e}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
-    clap_mangen::generate_to(cli::command(), directory).map_err(failed)?;
+    // Pages are committed, and belong to every build.
+    let command = cli::command().long_version(env!("CARGO_PKG_VERSION"));
+    clap_mangen::generate_to(command, directory).map_err(failed)?;
     outln!("{}", directory.display());
     Ok(ExitCode::Done)
 }
