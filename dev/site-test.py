@@ -64,9 +64,9 @@ def main():
         check(any("watch.html" in link for link in found), f"the search for what is on the page of watching finds {found[:5]}")
         browser.navigate(at("watch.html"))
         check(browser.js("document.querySelectorAll('nav a, mdbook-sidebar-scrollbox a').length") > 50, "the list of pages beside a page")
-        for report in sorted((SITE / "examples").glob("*.html")):
+        for report in sorted((SITE / "examples").rglob("*.html")):
             browser.navigate(report.as_uri())
-            check(browser.js("document.querySelectorAll('svg').length") > 0, f"{report.name} has no figure")
+            check(browser.js("document.querySelectorAll('svg').length") > 0, f"{report.relative_to(SITE)} has no figure")
         urls = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
         check(all(re.match(r"(file|data|blob|about):", url) for url in urls), f"fetched: {[u for u in urls if u.startswith('http')][:3]}")
         errors = [e["params"] for e in browser.events if e.get("method") == "Runtime.exceptionThrown"]
