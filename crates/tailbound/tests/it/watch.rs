@@ -108,10 +108,15 @@ fn talkers_are_seen(driver: &str, vendor: &str, ros: Option<&Ros>) {
     assert_eq!(writers.len(), 2, "{found:#}");
     for (topic, writer) in writers {
         assert!(topic["type_name"].as_str().unwrap().contains("::msg::dds_::"), "{topic:#}");
-        assert_eq!((writer["vendor"].as_str(), writer["samples"].as_u64()), (Some(vendor), Some(SENT)), "{writer:#}");
+        let samples = writer["samples"].as_u64().unwrap();
+        let protocol = |what: &str| writer["protocol"][what].as_u64().unwrap();
+        // A talker that was held up sends several samples in one packet; those behind the copied bytes are numbers that were not seen.
+        let all = samples + protocol("first_not_seen") + protocol("numbers_not_seen");
+        assert_eq!((writer["vendor"].as_str(), all), (Some(vendor), SENT), "{writer:#}");
+        assert!(samples > SENT * 9 / 10, "{writer:#}");
         // A program that gives no time has no lateness, and no other number takes its place.
         let late = writer["lateness"]["range"]["count"].as_u64().unwrap_or(0);
-        assert_eq!(late + writer["without_time"].as_u64().unwrap(), SENT, "{writer:#}");
+        assert_eq!(late + writer["without_time"].as_u64().unwrap(), samples, "{writer:#}");
         assert_eq!(writer["protocol"]["lost"], 0, "{writer:#}");
     }
 }
