@@ -146,10 +146,11 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
             state.asks();
         }
         files.turn(&mut state, &mut capture);
-        let dropped = capture.dropped().unwrap_or(0);
-        let is_ended = |live: &mut Live| live.turn(|| state.report(realtime_ns(), dropped, Default::default()));
-        if live.as_mut().map_or(Ok(false), is_ended)? {
-            break;
+        if let Some(live) = &mut live {
+            let dropped = capture.dropped().unwrap_or(0);
+            if live.turn(|| state.report(realtime_ns(), dropped, Default::default()))? {
+                break;
+            }
         }
     }
     drop((asking, live));
