@@ -231,10 +231,12 @@ public:
                     [known = incompatible](rclcpp::QOSOfferedIncompatibleQoSInfo &info) { known->set(info); };
             return session.node->create_publisher<Sample>(topic, qos, options);
         };
+        /* The executor may run the callback before this thread goes on. */
+        incompatible->total = 0;
         try {
             publisher_ = make(true);
-            incompatible->total = 0;
         } catch (const rclcpp::UnsupportedEventTypeException &) {
+            incompatible->total = -1;
             publisher_ = make(false);
         }
         if (session.options.loan && !publisher_->can_loan_messages())
@@ -467,10 +469,11 @@ public:
             }};
             return session.node->get_node_topics_interface()->create_subscription(topic, factory, qos);
         };
+        incompatible->total = 0;
         try {
             subscription_ = make();
-            incompatible->total = 0;
         } catch (const rclcpp::UnsupportedEventTypeException &) {
+            incompatible->total = -1;
             options.event_callbacks = {};
             subscription_ = make();
         }

@@ -108,6 +108,8 @@ pub fn own_configuration() -> Option<String> {
 /// # Errors
 /// The environment or an earlier session of this process contradicts the options, or the RMW has no such setting.
 pub fn set_network(ros: &Ros, options: &Options, host: &Host) -> Outcome {
+    restricts_discovery(options)?;
+    looks_elsewhere(options)?;
     let wanted = configuration(options);
     if ros.rmw != CYCLONE {
         if wanted.is_none() {
@@ -143,7 +145,6 @@ pub fn set_network(ros: &Ros, options: &Options, host: &Host) -> Outcome {
         }
         (None, None) => {}
     }
-    restricts_discovery(options)?;
     if let Some(text) = &wanted {
         crate::environment::set(URI, text)?;
     }
@@ -165,6 +166,19 @@ fn restricts_discovery(options: &Options) -> Outcome {
             "{name}={} in the environment restricts ROS 2 to this host, and the path of the study has the address {address}; unset \
              the variable",
             variable(name).unwrap_or_default()
+        ))),
+    }
+}
+
+/// Refuses peers of the environment that the study does not name: ROS 2 would look for end points on other hosts.
+fn looks_elsewhere(options: &Options) -> Outcome {
+    const PEERS: &str = "ROS_STATIC_PEERS";
+    let (Some(address), Some(value)) = (options.address, variable(PEERS)) else { return Ok(()) };
+    let of_study = |peer: &str| peer == address.to_string() || options.peers.iter().any(|own| own == peer);
+    match value.split(';').map(str::trim).find(|peer| !peer.is_empty() && !of_study(peer)) {
+        None => Ok(()),
+        Some(other) => Err(Fail::invalid(format!(
+            "{PEERS}={value} in the environment makes ROS 2 look for {other}, which is no end of the study; unset the variable"
         ))),
     }
 }

@@ -5,7 +5,7 @@
 //
 // Variants of librcl.so: -DLOCKS (the middleware holds a lock during the callback that a take needs), -DNO_RMW (the middleware
 // cannot be loaded), -DNO_CALLBACKS, -DWIDE_INFO, -DWIDE_HANDLE (another layout: a structure is longer), -DOTHER_PROFILE (other defaults),
-// -DFAIL_TAKES (no message can be taken after the first ones).
+// -DFAIL_TAKES (no message can be taken after the first ones), -DHUMBLE (sizes of structures as in the headers of Humble).
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,10 +29,17 @@ typedef struct { uint64_t s, ns; } Time;
 typedef struct {
   int history; size_t depth; int reliability, durability; Time deadline, lifespan; int liveliness; Time lease; bool avoid;
 } Profile;
-typedef struct { Profile profile; char rest[72]; } Options; // 160 bytes, as since Iron
+#ifdef HUMBLE
+#define REST 64
+#define GID 24
+#else
+#define REST 72
+#define GID 16
+#endif
+typedef struct { Profile profile; char rest[REST]; } Options; // 160 bytes, as since Iron
 typedef struct { uint8_t *buffer; size_t length, capacity; Allocator allocator; } Serialized;
 typedef struct { char text[1024]; } ErrorString;
-typedef struct { int64_t source_ns, received_ns; uint64_t numbers[2]; const char *implementation; uint8_t gid[16]; bool inside; } Info;
+typedef struct { int64_t source_ns, received_ns; uint64_t numbers[2]; const char *implementation; uint8_t gid[GID]; bool inside; } Info;
 
 typedef struct Message { struct Message *next; size_t length; int64_t source_ns; uint64_t writer; uint8_t bytes[]; } Message;
 typedef void (*OnMessages)(const void *, size_t);

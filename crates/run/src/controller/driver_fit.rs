@@ -109,6 +109,12 @@ fn ends_of(spec: &TrialSpec) -> impl Iterator<Item = &EndSpec> {
     [(of_ping, &spec.ping), (of_pong, &spec.pong)].into_iter().filter_map(|(has, end)| has.then_some(end))
 }
 
+/// True if the driver of `spec` belongs to publishers alone, to which no message is sent.
+fn only_sends(spec: &TrialSpec) -> bool {
+    let of_publishers = spec.pong_driver.as_ref().is_some_and(|pong| *pong != spec.driver);
+    of_publishers && spec.measure.flow().is_some_and(|flow| !flow.has_answers())
+}
+
 /// The value of an option that is not possible on this machine, and those that are.
 fn not_here(driver: &DriverSpec, description: &Description) -> Option<String> {
     driver.options.iter().find_map(|(key, value)| {
@@ -143,7 +149,7 @@ fn impossible(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
     }
     let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
     let mode = driver_mode(receive);
-    if !driver.receives(mode) {
+    if !(driver.receives(mode) || only_sends(spec)) {
         let has: Vec<_> = driver.receive_modes.iter().map(|m| m.name()).collect();
         return Some(refused(
             "driver",

@@ -7,7 +7,7 @@ use crate::thread_policy;
 use tailbound_driver::{Code, Driver, DriverError};
 use tailbound_host as host;
 use tailbound_model::*;
-use tailbound_wire::{EndReady, Failed, Order};
+use tailbound_wire::{EndReady, Failed, Order, Role};
 
 /// Makes the error for requested scheduling that the kernel refused to set.
 fn refused(order: &Order, why: impl std::fmt::Display) -> Failed {
@@ -106,12 +106,16 @@ pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed>
         return Err(Failed::new("payload", ExitCode::BadInput, problem.what, problem.remedy));
     }
     let launches = order.spec.stream.is_some_and(|stream| stream.launch.is_some());
-    if launches && order.ends.iter().any(|end| end.role == tailbound_wire::Role::Ping) && !description.has("txtime") {
+    if launches && order.ends.iter().any(|end| end.role == Role::Ping) && !description.has("txtime") {
         let text = format!("driver {} sends no message at a given time, so that `launch` has no effect", driver.name());
         return Err(Failed::new("launch", ExitCode::BadInput, text, "name the driver `udp`, or remove `launch`"));
     }
     let mode = driver_mode(order.spec.measure.receive());
-    if !description.receives(mode) {
+    // Publishers of a flow without answers receive nothing.
+    let publishes = |role| matches!(role, Role::Ping | Role::Publisher(_));
+    let receives =
+        order.ends.iter().any(|end| !publishes(end.role)) || order.spec.measure.flow().is_none_or(Flow::has_answers);
+    if receives && !description.receives(mode) {
         let has: Vec<_> = description.receive_modes.iter().map(|m| m.name()).collect();
         return Err(Failed::new(
             "receive_mode",

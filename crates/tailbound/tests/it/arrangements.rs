@@ -13,7 +13,7 @@ const ALL: [Numbers; 4] = [(1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 2, 2)];
 fn study(driver: &str, (processes, participants, executors): Numbers) -> String {
     // The history keeps every message: a thread that reads late on a busy machine must not look like a thread that does
     // not read.
-    let qos = if driver.ends_with("dds") { "qos: { reliability: reliable, history: keep-all }\n" } else { "" };
+    let qos = if driver != "udp" { "qos: { reliability: reliable, history: keep-all }\n" } else { "" };
     format!(
         "study: arrangements\nquestion: q\n\
          measure: {{ ping-pong: {{ slots: 500, warm_up: 20, timeout: 2 s, receive: executor }} }}\n\
@@ -48,16 +48,30 @@ fn participants(report: &Value) -> std::collections::BTreeSet<String> {
     guids.map(|g| g.as_str().unwrap().to_owned()).collect()
 }
 
+/// Names of the nodes of both ends.
+fn nodes(report: &Value) -> std::collections::BTreeSet<String> {
+    let ends = report["trials"][0]["ends"].as_object().unwrap().values();
+    let names = ends.flat_map(|e| e["transport"]["nodes"].as_array().unwrap());
+    names.map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
 fn all_arrangements(driver: &str) {
+    all_arrangements_with(driver, &|_| ());
+}
+
+/// `prepare` gives the command the environment that the driver needs.
+fn all_arrangements_with(driver: &str, prepare: &dyn Fn(&mut std::process::Command)) {
     for numbers in ALL {
         let bench = Bench::new();
-        let child = bench.begin(&study(driver, numbers));
+        let mut command = bench.to_run(bench.tailbound(), "record", &study(driver, numbers));
+        prepare(&mut command);
+        let child = bench.measuring(command);
         if numbers.0 == 2 {
             wait_for_measuring(child.id() as i32, "pong");
         }
-        std::thread::sleep(std::time::Duration::from_millis(300));
         let threads = own_threads(child.id() as i32);
-        succeeded(&child.wait_with_output().unwrap());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{driver} {numbers:?}: {}", bench.stderr());
         let expected: Vec<Vec<&str>> = match numbers {
             (1, _, 1) => vec![vec!["tb-ping"]],
             (1, _, _) => vec![vec!["tb-executor", "tb-ping"]],
@@ -69,6 +83,9 @@ fn all_arrangements(driver: &str) {
         let counts = &report["conditions"][0]["counts"];
         assert_eq!(counts["answered"].as_u64(), Some(500), "{driver} {numbers:?}: {counts}");
         assert_eq!(report["threads"].as_array().unwrap().len(), numbers.0, "{driver} {numbers:?}: processes");
+        if driver == "rcl" {
+            assert_eq!(nodes(&report).len(), numbers.1, "{numbers:?}: {}", report["trials"][0]["ends"]);
+        }
         if driver.ends_with("dds") {
             assert_eq!(participants(&report).len(), numbers.1, "{numbers:?}: {}", report["trials"][0]["ends"]);
         }
@@ -83,6 +100,13 @@ fn udp() {
 #[test]
 fn cyclonedds() {
     all_arrangements("cyclonedds");
+}
+
+/// With the real ROS 2: a participant is a context with a node.
+#[test]
+fn rcl() {
+    let Some(ros) = crate::support::rcl::real() else { return };
+    all_arrangements_with("rcl", &|command| ros.source(command));
 }
 
 #[cfg(feature = "system-tests")]

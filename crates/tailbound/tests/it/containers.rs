@@ -2,7 +2,9 @@
 
 use crate::support::containerd::Containerd;
 use crate::support::host::{no_journal, signal};
-use crate::support::{Bench, exit_and_stderr, succeeded};
+use crate::support::security::{all_secured, built};
+use crate::support::studies::{built_in, published};
+use crate::support::{Bench, exit_and_stderr, fastdds, succeeded};
 use std::fs;
 use std::process::{Child, Command};
 use tailbound_record::Record;
@@ -91,6 +93,38 @@ fn host_and_containers_are_measured_over_the_same_paths_and_nothing_is_left() {
     for word in ["container.digest", "sha256:", "io.containerd.runc.v2", "same as the host", "ctr 1."] {
         assert!(limited.contains(word), "{word} in {limited}");
     }
+    host.nothing_is_left();
+}
+
+/// Test of the built-in study, with one payload: throughput in the published form (batches of 8,192 B, at most 20 messages not
+/// acknowledged) and latency, whose figures stand beside the published ones.
+#[test]
+fn the_study_of_containers_has_the_published_figures() {
+    let host = Host::new();
+    let settings = [
+        "work=[latency, throughput as published]",
+        "place=[process, { container: { network: host, capabilities: [IPC_LOCK] } }]",
+        "driver=[{ cyclonedds: { max_message_size: 8192 } }]",
+        "payload=[1 KiB]",
+        "measure.duration=1s",
+        "repeat=1",
+    ];
+    let report = built_in(&host.bench, host.tailbound(), "containers", &settings);
+    assert_eq!(report["conditions"].as_array().unwrap().len(), 4);
+    let cells = published(&report, "a container with the network of its host, against the bare host", "container");
+    assert!(cells.len() == 2 && cells.iter().all(|cell| cell["here"].is_array()), "{cells:?}");
+    host.nothing_is_left();
+}
+
+/// Test: the files of DDS Security reach ends in containers, with each vendor.
+#[test]
+fn ends_in_containers_have_identities() {
+    built();
+    let drivers = if fastdds::built().is_some() { "[cyclonedds, fastdds]" } else { "[cyclonedds]" };
+    let host = Host::new();
+    let rest = format!("security: {{ governance: encrypt }}\nfactors: {{ driver: {drivers} }}");
+    succeeded(&host.run(&study("", "1 s", &rest)).output().unwrap());
+    all_secured(&host.bench, "encrypt");
     host.nothing_is_left();
 }
 

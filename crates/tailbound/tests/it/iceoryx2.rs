@@ -94,6 +94,13 @@ fn between_namespaces_it_bypasses_the_path() {
     assert!(sent < 32, "320 messages of 8 KiB would be 1,920 packets: {sent}");
 }
 
+/// Test: in a fan-out each subscriber has its own latencies.
+#[test]
+fn a_fan_out_has_the_latencies_of_every_subscriber() {
+    driver();
+    crate::support::studies::fan_out_to_three("iceoryx2");
+}
+
 /// Test of flows to three subscribers: with keep-all, a full buffer stops the publisher and nothing is lost; with keep-last,
 /// what is lost is counted.
 #[test]

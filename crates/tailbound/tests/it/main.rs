@@ -127,6 +127,8 @@ mod pods_names;
 mod pods_nodes;
 #[cfg(feature = "system-tests")]
 mod priorities;
+#[cfg(feature = "system-tests")]
+mod published_studies;
 mod rcl;
 mod rclcpp;
 #[cfg(feature = "system-tests")]

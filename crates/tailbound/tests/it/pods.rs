@@ -2,6 +2,8 @@
 
 use crate::support::cluster::Cluster;
 use crate::support::host::{no_journal, signal};
+use crate::support::security::all_secured;
+use crate::support::studies::{built_in, published};
 use crate::support::{exit_and_stderr, output_of, succeeded};
 use crate::tune_export::{exported, receipt};
 use std::time::Duration;
@@ -116,6 +118,15 @@ fn both_networks_are_measured_with_real_middleware() {
     no_journal(&cluster.bench);
 }
 
+/// Test: the files of DDS Security reach ends in pods, with each vendor.
+#[test]
+fn ends_in_pods_have_identities() {
+    let Some(cluster) = Cluster::new() else { return };
+    let rest = "security: { governance: encrypt }\nfactors: { driver: [cyclonedds, fastdds] }";
+    succeeded(&cluster.run(&ping_pong("1 s", rest)).output().unwrap());
+    all_secured(&cluster.bench, "encrypt");
+}
+
 #[test]
 fn throughput_is_counted_to_the_message() {
     let Some(cluster) = Cluster::new() else { return };
@@ -133,6 +144,40 @@ fn throughput_is_counted_to_the_message() {
         let flow = &condition["flow"];
         assert!(flow["sent"].as_i64().unwrap() > 100, "{flow}");
         assert_eq!(flow["lost"], 0, "{flow}");
+    }
+}
+
+/// Test of the four built-in studies of pod networks, with the smallest payload and short windows: batches of 8,192 B with at most 20
+/// messages not acknowledged, latency, and two subscribers by unicast and by multicast, which this pod network does not carry. Each
+/// published number whose conditions could be measured has a figure of ours beside it.
+#[test]
+fn the_published_studies_of_pod_networks_have_their_figures() {
+    let Some(cluster) = Cluster::new() else { return };
+    for (study, filled, impossible) in [
+        ("kubernetes-networks", &["all, 64 B to 63,000 B"][..], 0),
+        ("kubernetes-latency", &["small messages"], 0),
+        ("kubernetes-subscribers", &["host network"], 2),
+        ("kubernetes-subscribers-latency", &["host network"], 2),
+    ] {
+        cluster.bench.remove_record();
+        let short = ["measure.duration=500ms", "payload=[64 B]", "repeat=1", "place.cpus=0"];
+        let driver = if study.starts_with("kubernetes-s") {
+            None
+        } else {
+            Some("driver=[{ cyclonedds: { max_message_size: 8192 } }]")
+        };
+        let settings: Vec<&str> = short.into_iter().chain(driver).collect();
+        let report = built_in(&cluster.bench, cluster.tailbound(), study, &settings);
+        let possible = |c: &&serde_json::Value| c["not_possible"].is_null();
+        let conditions = report["conditions"].as_array().unwrap();
+        let left_out = conditions.iter().filter(|c| !possible(c)).count();
+        println!("{study}: {} conditions, {left_out} not possible", conditions.len());
+        assert_eq!(left_out, impossible, "{study}: {:?}", conditions.iter().find(|c| !possible(c)));
+        let table = report["published"][0]["name"].as_str().unwrap();
+        for row in filled {
+            let cells = published(&report, table, row);
+            assert!(cells.iter().all(|cell| cell["here"].is_array()), "{study}, {row}: {cells:?}");
+        }
     }
 }
 

@@ -38,6 +38,12 @@ fn it_keeps_the_rules_with_a_stand_in() {
     stand_in(&[]).iter().for_each(conforms);
 }
 
+/// Test: the driver keeps the rules with the sizes that the structures have in the headers of Humble.
+#[test]
+fn it_keeps_the_rules_with_the_sizes_of_humble() {
+    stand_in(&["-DHUMBLE"]).iter().for_each(conforms);
+}
+
 /// Test: with a middleware that holds a lock during its callback, the driver hands messages over to a thread of its own, and
 /// keeps the rules. Without the hand-over, the checks of receive mode listener would hang.
 #[test]
@@ -204,21 +210,13 @@ fn the_real_ros_uses_the_interface_of_the_path() {
 #[cfg(feature = "system-tests")]
 #[test]
 fn the_nodes_are_in_the_graph() {
-    use std::process::{Command, Stdio};
     let Some(ros) = real() else { return };
-    let nodes = crate::support::ros2::nodes();
     let bench = Bench::new();
     let text =
         study("{ rcl: { node: measured } }", "block", "process", "loopback").replace("slots: 300", "slots: 2500");
     let mut command = bench.to_run(bench.tailbound(), "record", &format!("{text}domain: 142\n"));
     ros.source(&mut command);
-    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let seen = Command::new(nodes).args(["142", "4"]).output().unwrap();
-    assert!(run.wait().unwrap().success());
-    let text = String::from_utf8_lossy(&seen.stdout);
-    let of_node = |line: &str| line.split_once(" / measured readers ").map(|(participant, _)| participant.to_owned());
-    let participants: std::collections::BTreeSet<String> = text.lines().filter_map(of_node).collect();
-    assert_eq!(participants.len(), 2, "{text}");
+    assert_eq!(crate::support::ros2::participants_of(command, "measured", "142"), 2);
 }
 
 /// Test: variables that restrict ROS 2 to this host are refused where the path has another address than loopback.
@@ -228,12 +226,18 @@ fn a_restriction_to_this_host_is_refused_on_another_path() {
         println!("skipped: network namespaces need root");
         return;
     }
-    let Some(ros) = stand_in(&["-DRMW=\"rmw_cyclonedds_cpp\""]) else { return };
-    for (name, value) in [("ROS_LOCALHOST_ONLY", "1"), ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")] {
-        let bench = Bench::new();
-        let output = run(&bench, Some(&ros), &study("rcl", "block", "netns", "veth"), &[(name, value)]);
-        let (code, text) = exit_and_stderr(&output);
-        let said = text.contains(&format!("{name}={value} in the environment restricts ROS 2 to this host"));
-        assert!(code == 2 && said, "exit {code}: {text}");
+    // With the middleware whose network the driver can set, and with another one.
+    for definitions in [&["-DRMW=\"rmw_cyclonedds_cpp\""][..], &[]] {
+        let Some(ros) = stand_in(definitions) else { return };
+        for (name, value, words) in [
+            ("ROS_LOCALHOST_ONLY", "1", "in the environment restricts ROS 2 to this host"),
+            ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", "in the environment restricts ROS 2 to this host"),
+            ("ROS_STATIC_PEERS", "192.0.2.7;192.0.2.8", "in the environment makes ROS 2 look for 192.0.2.7"),
+        ] {
+            let bench = Bench::new();
+            let output = run(&bench, Some(&ros), &study("rcl", "block", "netns", "veth"), &[(name, value)]);
+            let (code, text) = exit_and_stderr(&output);
+            assert!(code == 2 && text.contains(&format!("{name}={value} {words}")), "exit {code}: {text}");
+        }
     }
 }

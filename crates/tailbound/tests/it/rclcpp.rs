@@ -4,9 +4,12 @@ use crate::support::host::is_root;
 use crate::support::rcl::{Ros, forget, real, stand_in};
 use crate::support::rclcpp::{build, built};
 use crate::support::ros2::{study, transport};
+use crate::support::studies::built_in;
 use crate::support::{Bench, all_answered, exit_and_stderr, succeeded};
 use std::path::Path;
 use std::process::Output;
+use std::sync::Arc;
+use tailbound_driver::{Driver, Kind, Kv, ReceiveMode, Session, Silent};
 
 /// Runs a study with this ROS 2 sourced, and with its library.
 fn run(bench: &Bench, ros: &Ros, study: &str) -> Output {
@@ -170,18 +173,165 @@ fn the_time_in_the_executor_is_a_stage_of_its_own() {
     assert!((planted_ns * 0.7..planted_ns * 1.3).contains(&found_ns), "{planted_ns} {found_ns} {stages:#?}");
 }
 
-/// Test: rclcpp and a program with another DDS implementation and the names of ROS 2 understand each other.
+/// Test: with `loan`, every message is written into memory that the middleware lends. The middleware of this ROS 2 lends none, so that
+/// a library that is loaded before it does.
+#[test]
+fn messages_are_written_into_lent_memory() {
+    let Some(ros) = real() else { return };
+    let bench = Bench::new();
+    let (library, lent) = (bench.path("lends.so"), bench.path("lent"));
+    std::fs::create_dir(&lent).unwrap();
+    let mut compiler = std::process::Command::new("c++");
+    compiler.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]);
+    for package in std::fs::read_dir(ros.prefix().join("include")).unwrap().flatten() {
+        // Only headers of packages of ROS 2 are in a directory of the same name.
+        if package.path().join(package.file_name()).is_dir() {
+            compiler.arg("-isystem").arg(package.path());
+        }
+    }
+    compiler.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../drivers/rclcpp/tests/lends.cpp")).arg("-o").arg(&library);
+    succeeded(&compiler.output().unwrap());
+    let mut command = bench.to_run(bench.tailbound(), "record", &of("loan: on", "process", "loopback"));
+    ros.source(&mut command);
+    command.env("TAILBOUND_DRIVER_PATH", built(&ros)).env("LD_PRELOAD", &library).env("LENT", &lent);
+    succeeded(&command.output().unwrap());
+    all_answered(&bench, "loan");
+    assert_eq!(transport(&bench)["loan"], true);
+    // Of each end: the messages that were lent, published, and returned unused.
+    let files = std::fs::read_dir(&lent).unwrap().flatten().map(|file| std::fs::read(file.path()).unwrap());
+    let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+    let counts: Vec<Vec<u64>> = files.map(|bytes| bytes.chunks(8).map(number).collect()).collect();
+    assert_eq!(counts, [[320, 320, 0], [320, 320, 0]]);
+}
+
+/// Test: rclcpp and programs with another DDS implementation and the names of ROS 2 understand each other, at either end.
+#[cfg(feature = "system-tests")]
 #[test]
 fn it_meets_other_drivers_with_the_names_of_ros() {
     let Some(ros) = real() else { return };
-    let rclcpp = "ends: { ping: { driver: rclcpp }, pong: { driver: { cyclonedds: { naming: ros2 } } } }\n";
-    let cyclonedds = "ends: { ping: { driver: { cyclonedds: { naming: ros2 } } }, pong: { driver: rclcpp } }\n";
-    for ends in [rclcpp, cyclonedds] {
-        let bench = Bench::new();
-        let text = study("X", "listener", "process", "loopback").replace("driver: X\n", ends);
-        succeeded(&run(&bench, &ros, &text));
-        all_answered(&bench, ends);
+    let mut others = vec!["{ cyclonedds: { naming: ros2 } }"];
+    if crate::support::fastdds::built().is_some() {
+        others.push("{ fastdds: { naming: ros2 } }");
     }
+    for other in others {
+        for (ping, pong) in [("rclcpp", other), (other, "rclcpp")] {
+            let bench = Bench::new();
+            let ends = format!("ends: {{ ping: {{ driver: {ping} }}, pong: {{ driver: {pong} }} }}\n");
+            let text = study("X", "listener", "process", "loopback").replace("driver: X\n", &ends);
+            succeeded(&run(&bench, &ros, &text));
+            all_answered(&bench, &ends);
+        }
+    }
+}
+
+/// Test: the same with the driver `ros2`, in one direction after the other, because it has no callbacks and rclcpp has nothing else.
+#[cfg(feature = "system-tests")]
+#[test]
+fn it_meets_the_driver_ros2() {
+    let Some(ros) = real() else { return };
+    crate::support::ros2::built();
+    for (ping, pong, receive) in [("rclcpp", "ros2", "block"), ("ros2", "rclcpp", "listener")] {
+        let bench = Bench::new();
+        let text = format!(
+            "study: meeting\nquestion: q\nquiet: off\nplace: process\npath: loopback\nrate: 500 Hz\npayload: 1 KiB\n\
+             measure: {{ throughput: {{ duration: 1 s, ramp_up: 100 ms, receive: {receive} }} }}\n\
+             qos: {{ reliability: reliable, history: keep-all }}\n\
+             ends: {{ ping: {{ driver: {ping} }}, pong: {{ driver: {pong} }} }}\n"
+        );
+        succeeded(&run(&bench, &ros, &text));
+        let report = bench.report();
+        assert_eq!(report["status"], "valid", "{ping}, {pong}: {}", report["warnings"]);
+        let flow = &report["conditions"][0]["flow"];
+        assert!(flow["sent"].as_i64() >= Some(500) && flow["lost"] == 0, "{ping}, {pong}: {flow}");
+    }
+}
+
+/// Test: every layer of `rmw-compare` that this ROS 2 has is measured, and a middleware that is not installed is named.
+#[test]
+fn the_study_of_layers_measures_what_is_installed() {
+    let Some(ros) = real() else { return };
+    let bench = Bench::new();
+    let mut command = bench.tailbound();
+    ros.source(&mut command);
+    command.env("TAILBOUND_DRIVER_PATH", built(&ros));
+    let report = built_in(&bench, command, "rmw-compare", &["measure.slots=200", "measure.warm_up=20", "repeat=1"]);
+    let (mut measured, mut absent) = (0, 0);
+    for condition in report["conditions"].as_array().unwrap() {
+        let driver = condition["levels"]["driver"].as_str().unwrap();
+        if driver.contains("rmw_fastrtps_cpp") || driver.contains("rmw_zenoh_cpp") {
+            let why = condition["not_possible"].as_str().unwrap_or_else(|| panic!("{condition:#}"));
+            assert!(why.contains(driver.split_whitespace().find(|word| word.starts_with("rmw_")).unwrap()), "{why}");
+            absent += 1;
+        } else if !driver.starts_with("fastdds") {
+            let counts = &condition["counts"];
+            // Best effort: a message may be replaced by the next one.
+            assert!(counts["answered"].as_i64() >= Some(190), "{driver}: {counts}");
+            measured += 1;
+        }
+    }
+    assert_eq!((measured, absent), (5, 6));
+    let against = report["against"]["rows"].as_array().unwrap();
+    assert!(against.len() >= 4, "{}", report["against"]);
+}
+
+/// Test: both layers name the policy that does not fit. ROS 2 is sourced before a process starts, so that the check is one of its own.
+#[test]
+fn policies_that_do_not_fit_are_named() {
+    let Some(ros) = real() else { return };
+    let mut part = std::process::Command::new(std::env::current_exe().unwrap());
+    ros.source(part.args(["--ignored", "--exact", "rclcpp::in_a_sourced_process_policies_are_named"]));
+    let output = part.env("TAILBOUND_DRIVER_PATH", built(&ros)).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+#[ignore = "run by another test"]
+fn in_a_sourced_process_policies_are_named() {
+    let layers = [
+        ("rcl", tailbound_driver_rcl::table(), ReceiveMode::Spin),
+        ("rclcpp", tailbound_driver_rcl::rclcpp_table(), ReceiveMode::Listener),
+    ];
+    for (layer, table, receive) in layers {
+        let driver = Driver::linked(layer, table).unwrap();
+        let open = || Session::open(&driver, &Kv::new().with("domain", "144"), Arc::new(Silent)).unwrap();
+        let (from, to) = (open(), open());
+        for (topic, key, offered, requested) in [
+            ("q1", "reliability", "best-effort", "reliable"),
+            ("q2", "durability", "volatile", "transient-local"),
+            ("q3", "deadline", "2000000000", "1000000000"),
+        ] {
+            let end = |session: &Session, kind, value| session.create(kind, topic, 64, &Kv::new().with(key, value), 7);
+            let reader = end(&to, Kind::Reader(receive), requested).unwrap();
+            let writer = end(&from, Kind::Writer, offered).unwrap();
+            for (session, end) in [(&to, reader), (&from, writer)] {
+                let begin = std::time::Instant::now();
+                let told = loop {
+                    let told: serde_json::Value =
+                        serde_json::from_str(&session.query(end, "unmatched").unwrap()).unwrap();
+                    if told["reason"] == "incompatible QoS" {
+                        break told;
+                    }
+                    assert!(begin.elapsed().as_secs() < 20, "{layer}, {key}: {told}");
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                };
+                assert_eq!(told["policy"], key, "{layer}: {told}");
+            }
+        }
+    }
+}
+
+/// Test: the node of an end is in the graph that a program with another DDS implementation sees.
+#[cfg(feature = "system-tests")]
+#[test]
+fn the_nodes_are_in_the_graph() {
+    let Some(ros) = real() else { return };
+    let text = of("node: measured", "process", "loopback").replace("slots: 300", "slots: 2500");
+    let bench = Bench::new();
+    let mut command = bench.to_run(bench.tailbound(), "record", &format!("{text}domain: 143\n"));
+    ros.source(&mut command);
+    command.env("TAILBOUND_DRIVER_PATH", built(&ros));
+    assert_eq!(crate::support::ros2::participants_of(command, "measured", "143"), 2);
 }
 
 /// Test between network namespaces: the packets pass the interface of the path.

@@ -1,6 +1,6 @@
 //! Tests of scheduling by thread role, read by programs other than Tailbound: `chrt`, `taskset`, procfs.
 
-use crate::support::processes::seen_from_outside;
+use crate::support::processes::{seen_from_outside, seen_while_running};
 use crate::support::{Bench, exit_and_stderr, may_be_real_time};
 
 fn study(driver: &str, receive: &str, scheduling: &str) -> String {
@@ -108,6 +108,32 @@ fn ros2_by_role() {
     assert_eq!(of("tb-receive"), "SCHED_FIFO 42 1");
     assert_eq!(of("RustDDS discove"), "SCHED_BATCH 4 0");
     assert_eq!(of("ros2.status"), "SCHED_BATCH 4 0");
+}
+
+/// Test with the real ROS 2: the threads of its middleware have roles by their names, the thread of an executor of rclcpp has the role
+/// main, and each has the policy of its role.
+#[test]
+fn rcl_and_rclcpp_by_role() {
+    let Some(ros) = crate::support::rcl::real() else { return };
+    if !may_be_real_time() {
+        return;
+    }
+    let scheduling = "{ main: { policy: rr, priority: 41 }, middleware: { policy: batch, nice: 4 }, \
+                      receive: { policy: fifo, priority: 42, cpus: \"1\" }, event: { policy: idle } }";
+    for (driver, own) in [("rcl", None), ("rclcpp", Some("rclcpp.exec"))] {
+        let bench = Bench::new();
+        let mut command = bench.to_run(bench.tailbound(), "record", &study(driver, "listener", scheduling));
+        ros.source(&mut command);
+        command.env("TAILBOUND_DRIVER_PATH", crate::support::rclcpp::built(&ros));
+        let seen = seen_while_running(&bench, command);
+        let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+        for main in own.into_iter().chain(["tb-ping"]) {
+            assert_eq!(of(main), "SCHED_RR 41 0", "{driver}: {seen:?}");
+        }
+        assert_eq!(of("recv"), "SCHED_FIFO 42 1", "{driver}: {seen:?}");
+        assert_eq!(of("tev"), "SCHED_IDLE 0 0", "{driver}: {seen:?}");
+        assert_eq!(of("gc"), "SCHED_BATCH 4 0", "{driver}: {seen:?}");
+    }
 }
 
 #[test]

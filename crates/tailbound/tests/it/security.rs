@@ -1,7 +1,7 @@
 //! Tests of DDS Security: what is on the wire with each governance, what the record says, and ends that do not match.
 
 use crate::support::processes::{measuring, wait_for_measuring};
-use crate::support::security::{Authority, built};
+use crate::support::security::{Authority, built, keeps_keys_to_itself};
 use crate::support::{Bench, exit_and_stderr, fastdds, succeeded, tags};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -95,25 +95,8 @@ fn protects(driver: &str, reported: impl Fn(&str, &Value)) {
         let counts = &report["conditions"][0]["counts"];
         assert_eq!((&counts["answered"], &counts["lost"]), (&400.into(), &0.into()), "{what}: {counts}");
         reported(security, &report["path"][0]["security"]);
-        keeps_keys_to_itself(&bench);
+        keeps_keys_to_itself(&[bench.dir.path()]);
     }
-}
-
-/// Checks that no file of a run, neither of its record nor of its state, contains a private key.
-fn keeps_keys_to_itself(bench: &Bench) {
-    let (mut open, mut files) = (vec![bench.dir.path().to_owned()], 0);
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(directory).unwrap().flatten() {
-            if entry.file_type().unwrap().is_dir() {
-                open.push(entry.path());
-                continue;
-            }
-            files += 1;
-            let bytes = fs::read(entry.path()).unwrap();
-            assert!(!bytes.windows(11).any(|part| part == b"PRIVATE KEY"), "{}", entry.path().display());
-        }
-    }
-    assert!(files > 5, "{files} files");
 }
 
 #[test]

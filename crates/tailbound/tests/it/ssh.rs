@@ -3,8 +3,9 @@
 
 use crate::support::host::{no_journal, signal};
 use crate::support::processes::wait_for_measuring;
+use crate::support::security::{all_secured, built, keeps_keys_to_itself};
 use crate::support::ssh::TwoHosts;
-use crate::support::{exit_and_stderr, succeeded};
+use crate::support::{exit_and_stderr, fastdds, succeeded};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tailbound_model::{CpuList, NO_TIME};
@@ -118,6 +119,19 @@ fn a_host_gets_the_bundle_once_and_its_clock_is_bounded() {
     hosts.bench.remove_record();
     succeeded(&hosts.run(&study("host: guest-1, bundle: remove", "driver: udp")).output().unwrap());
     assert!(bundles().is_empty(), "{:?}", bundles());
+}
+
+/// Test: the files of DDS Security reach an end on another host, with each vendor, and are on no disk there.
+#[test]
+fn ends_on_two_hosts_have_identities() {
+    built();
+    let hosts = TwoHosts::new(AHEAD_S);
+    let drivers = if fastdds::built().is_some() { "[cyclonedds, fastdds]" } else { "[cyclonedds]" };
+    let rest = format!("security: {{ governance: encrypt }}\nfactors: {{ driver: {drivers} }}");
+    succeeded(&hosts.run(&study("host: guest-1", &rest)).output().unwrap());
+    all_secured(&hosts.bench, "encrypt");
+    // The directory of the test itself has the keys of ssh, and the cache of the host has the programs.
+    keeps_keys_to_itself(&[&hosts.bench.path("record"), &hosts.bench.path("state")]);
 }
 
 #[test]

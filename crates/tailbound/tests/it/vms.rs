@@ -1,10 +1,10 @@
 //! Tests of ends in guests. QEMU emulates the guests, so that the tests need no KVM; their kernel is Debian's real-time
 //! kernel, which `dev/setup vm` downloads.
 
-use crate::support::exit_and_stderr;
 use crate::support::guests::{Guests, KERNEL, study};
 use crate::support::host::signal;
-use crate::support::output_of;
+use crate::support::security::{all_secured, built};
+use crate::support::{exit_and_stderr, fastdds, output_of};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -406,4 +406,17 @@ fn impossible_studies_are_refused_with_a_remedy() {
     refused("more than a frame of AF_XDP", ("", jumbo), None);
     refused("offloads where nobody fills them in", (", offloads: on", "driver: udp\npath: xdp"), None);
     insta::assert_snapshot!(all);
+}
+
+/// Test: the files of DDS Security reach ends in guests, with each vendor. The guests boot, because certificates are not valid before
+/// they were made, and the clock of a guest from a snapshot is behind.
+#[test]
+fn ends_in_guests_have_identities() {
+    built();
+    let drivers = if fastdds::built().is_some() { "[cyclonedds, fastdds]" } else { "[cyclonedds]" };
+    let guests = Guests::that_boot();
+    let rest = format!("path: bridge\nsecurity: {{ governance: encrypt }}\nfactors: {{ driver: {drivers} }}");
+    guests.valid(&study("slots: 200, warm_up: 20, timeout: 5 s", "", &rest));
+    all_secured(&guests.bench, "encrypt");
+    guests.nothing_is_left();
 }

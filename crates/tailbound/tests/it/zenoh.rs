@@ -190,6 +190,40 @@ fn flows_to_several_subscribers() {
     }
 }
 
+/// Test: without `express`, zenoh joins messages that wait to one batch; with it, each leaves by itself, so that the path has a packet
+/// for each message.
+#[test]
+fn express_sends_every_message_by_itself() {
+    driver();
+    let packets_per_message = |express: &str| {
+        let bench = Bench::new();
+        let text = format!(
+            "study: express\nquestion: q\nquiet: off\nplace: netns\npath: veth\npayload: 64 B\n\
+             driver: {{ zenoh: {{ transport: udp, express: {express} }} }}\n\
+             measure: {{ throughput: {{ duration: 1 s, ramp_up: 100 ms, receive: block }} }}\n\
+             qos: {{ reliability: best-effort, history: {{ keep-last: 1000 }} }}\n"
+        );
+        succeeded(&bench.run(&text, &[]));
+        assert_eq!(transport(&bench)["express"], express == "on");
+        let record = Record::open(&bench.path("record")).unwrap();
+        let sender = &record.manifest.trials[0].ends["ping"];
+        let messages = sender.flow.clone().unwrap().messages();
+        assert!(messages > 1000, "{messages}");
+        sender.counters["interface.tx_packets"] as f64 / messages as f64
+    };
+    let (off, on) = (packets_per_message("off"), packets_per_message("on"));
+    println!("packets for each message: {off} without, {on} with express");
+    // Without a limit, some messages find no room at the sender and leave no packet.
+    assert!(on > 3.0 * off && off < 0.4, "{on} {off}");
+}
+
+/// Test: in a fan-out each subscriber has its own latencies, and the last one of a message is not earlier than each.
+#[test]
+fn a_fan_out_has_the_latencies_of_every_subscriber() {
+    driver();
+    crate::support::studies::fan_out_to_three("zenoh");
+}
+
 /// Test of publishers and subscribers in network namespaces of their own: each subscriber receives from each publisher, although all
 /// connect to one of them first.
 #[test]

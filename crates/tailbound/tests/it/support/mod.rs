@@ -16,6 +16,7 @@ pub mod ros2;
 pub mod rust_driver;
 pub mod security;
 pub mod ssh;
+pub mod studies;
 pub mod tags;
 
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use super::{Bench, exit_and_stderr, output_of};
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Ids of the child processes of `pid` and of all their descendants.
@@ -55,9 +55,11 @@ pub fn wait_for_measuring(controller: i32, end: &str) -> i32 {
 /// Runs a study, and reads the threads of the ping end during the run with util-linux and procfs. Returns for each
 /// thread name: policy, priority or nice value, and CPUs.
 pub fn seen_from_outside(bench: &Bench, study: &str) -> BTreeMap<String, String> {
-    let study = bench.study(study);
-    let mut command = bench.tailbound();
-    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    seen_while_running(bench, bench.to_run(bench.tailbound(), "record", study))
+}
+
+/// The same of a command that runs a study into `record`.
+pub fn seen_while_running(bench: &Bench, mut command: Command) -> BTreeMap<String, String> {
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let measuring = descendants(wait_for_measuring(child.id() as i32, "ping"))[0];
     std::thread::sleep(Duration::from_millis(300));

@@ -4,7 +4,7 @@ use super::Bench;
 use super::rust_driver::{self, target};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// File of the driver `ros2`, built in the directory in which the binary under test looks for drivers.
@@ -27,6 +27,21 @@ pub fn study(driver: &str, receive: &str, place: &str, path: &str) -> String {
 pub fn transport(bench: &Bench) -> Value {
     let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
     serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap()
+}
+
+/// Runs a command that measures for some seconds in a domain, and returns how many participants with a node of this name another DDS
+/// implementation sees meanwhile, as `ros2 node list` does.
+pub fn participants_of(mut run: Command, node: &str, domain: &str) -> usize {
+    let nodes = nodes();
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let seen = Command::new(nodes).args([domain, "4"]).output().unwrap();
+    assert!(run.wait().unwrap().success());
+    let text = String::from_utf8_lossy(&seen.stdout);
+    let end = format!(" / {node} readers ");
+    let of_node = |line: &str| line.split_once(&end).map(|(participant, _)| participant.to_owned());
+    let participants: std::collections::BTreeSet<String> = text.lines().filter_map(of_node).collect();
+    println!("{text}");
+    participants.len()
 }
 
 /// Builds a program that prints the ROS 2 nodes that other programs announce, as Cyclone DDS receives them, and returns

@@ -1,5 +1,6 @@
 //! Files of DDS Security for tests, and the build of the driver `cyclonedds-security`.
 
+use super::Bench;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -75,4 +76,39 @@ impl Authority {
     pub fn file(&self, name: &str) -> String {
         self.directory.join(name).to_str().unwrap().to_owned()
     }
+}
+
+/// Checks that the record of this bench is valid, that every message of every trial was answered, and that both ends reported the
+/// protection that the study asks for.
+pub fn all_secured(bench: &Bench, governance: &str) {
+    let report = bench.report();
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    for condition in report["conditions"].as_array().unwrap() {
+        let counts = &condition["counts"];
+        assert!(counts["answered"].as_i64() > Some(0) && counts["lost"] == 0, "{condition} {}", report["findings"]);
+    }
+    for trial in bench.manifest()["trials"].as_array().unwrap() {
+        let security = &trial["path"]["security"];
+        assert_eq!(security["governance"], governance, "{trial}");
+        for end in ["ping", "pong"] {
+            assert!(security["in_force"][end].is_string(), "{trial}");
+        }
+    }
+}
+
+/// Checks that no file of a run below these directories, of its record or state, contains a private key.
+pub fn keeps_keys_to_itself(directories: &[&Path]) {
+    let (mut open, mut files) = (directories.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>(), 0);
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+                continue;
+            }
+            files += 1;
+            let bytes = fs::read(entry.path()).unwrap();
+            assert!(!bytes.windows(11).any(|part| part == b"PRIVATE KEY"), "{}", entry.path().display());
+        }
+    }
+    assert!(files > 3, "{files} files");
 }
