@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::support::processes::seen_from_outside;
 use crate::support::ros2::{study, transport};
 use crate::support::security::Authority;
+use crate::support::studies::built_in;
 use crate::support::{Bench, all_answered, exit_and_stderr, may_be_real_time, rust_driver, succeeded};
 use serde_json::Value;
 use tailbound_driver::{Driver, Kv, Session, Silent, load};
@@ -327,34 +328,33 @@ fn impossible_studies_are_refused() {
     insta::assert_snapshot!([durability, tls, other_host, router, reliable].map(|s| refused(&s)).join("\n"));
 }
 
-/// Test of the built-in study `middlewares` with some of its drivers: what is reliable loses nothing, and a guarantee that a driver
-/// cannot give is *not possible*, with the reason.
+/// Test of the built-in study `middlewares` with some of its levels, over both paths: what is reliable loses nothing, a guarantee that a
+/// driver cannot give is *not possible*, with the reason, and so is a ROS 2 that is not sourced.
 #[test]
 fn the_study_of_middlewares_compares_within_guarantees() {
     driver();
     rust_driver::for_tests("iceoryx2");
     let bench = Bench::new();
     let mut command = bench.tailbound();
-    command.args(["run", "middlewares", "--out"]).arg(bench.path("record"));
-    let drivers =
-        "[cyclonedds, { zenoh: { transport: tcp } }, { zenoh: { transport: udp } }, { iceoryx2: { transport: shm } }]";
-    for setting in ["measure.slots=300", "payload=1 KiB", "quiet=off", &format!("driver={drivers}")] {
-        command.args(["--set", setting]);
-    }
-    succeeded(&command.output().unwrap());
-    let report = bench.report();
-    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    crate::support::rcl::forget(&mut command);
+    let middlewares = "implementation=[cyclonedds, zenoh tcp, zenoh udp, iceoryx2, rclcpp]";
+    let report = built_in(&bench, command, "middlewares", &["measure.slots=200", "payload=1 KiB", middlewares]);
     let conditions = report["conditions"].as_array().unwrap();
-    assert_eq!(conditions.len(), 8);
+    assert_eq!(conditions.len(), 20);
     for condition in conditions {
         let (levels, counts) = (&condition["levels"], &condition["counts"]);
         let reliable = levels["qos"].as_str().unwrap().contains("reliability reliable");
-        if reliable && levels["driver"] == "zenoh transport udp" {
-            let why = condition["not_possible"].as_str().unwrap();
-            assert!(why.contains("does not have reliability `reliable` with `transport: udp`"), "{why}");
+        let not_possible = match levels["implementation"].as_str().unwrap() {
+            "rclcpp" => Some("ROS 2 is not sourced"),
+            "zenoh udp" if reliable => Some("does not have reliability `reliable` with `transport: udp`"),
+            _ => None,
+        };
+        if let Some(reason) = not_possible {
+            let why = condition["not_possible"].as_str().unwrap_or_else(|| panic!("{levels}"));
+            assert!(why.contains(reason), "{why}");
             continue;
         }
         let answered = counts["answered"].as_u64().unwrap();
-        assert!(if reliable { answered == 300 } else { answered > 0 }, "{levels}: {counts}");
+        assert!(if reliable { answered == 200 } else { answered > 0 }, "{levels}: {counts}");
     }
 }
