@@ -30,8 +30,66 @@ pub struct WatchReport {
     pub participants: u64,
     /// Topics, those with the latest messages first.
     pub topics: Vec<WatchedTopic>,
+    /// The chain of topics that was asked for; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<WatchedChain>,
     /// What is to be known about these figures.
     pub warnings: Vec<String>,
+}
+
+/// A chain of topics, from causes to effects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedChain {
+    /// Names of the topics, as they were asked for.
+    pub topics: Vec<String>,
+    /// The hops: the first one from the writing of the first topic to its capture, then one from each topic to the next one.
+    pub hops: Vec<WatchedHop>,
+    /// Time from the writing of the message of the first topic until the message of the last topic that follows from it was captured, for
+    /// each message of the last topic; from the capture of the first message if its writer has another clock. Absent without one.
+    pub age: Option<WatchedRange>,
+    /// The same time, for each message of the first topic until the first message of the last topic that follows from it, or from a
+    /// later one.
+    pub reaction: Option<WatchedRange>,
+    /// Messages of the first topic from which no message of the last one has followed so far.
+    pub without_effect: u64,
+    /// The hop that made the oldest messages of the last topic late; absent if none took more than usual.
+    pub late_hop: Option<WatchedLateHop>,
+}
+
+/// A hop of a chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedHop {
+    /// The topic of the causes; absent for the first hop.
+    pub from: Option<String>,
+    /// The topic of the effects.
+    pub to: String,
+    /// Samples of the topic of the effects.
+    pub samples: u64,
+    /// Those whose cause has the same header stamp.
+    pub by_header: u64,
+    /// Those whose cause is the newest message before them.
+    pub by_time: u64,
+    /// Of these, those with more than one message of the causes since the last effect: the cause may be another one of them.
+    pub ambiguous: u64,
+    /// Those before which no message of the causes was captured.
+    pub without_cause: u64,
+    /// Time from the capture of the cause to the capture of the effect; of the first hop from writing to capture.
+    pub time: Option<WatchedRange>,
+}
+
+/// The hop that made messages late.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedLateHop {
+    /// The topic of the causes; absent for the first hop.
+    pub from: Option<String>,
+    /// The topic of the effects.
+    pub to: String,
+    /// Number of the oldest messages of the last topic that were looked at.
+    pub messages: u64,
+    /// What the hop took in them beyond its median, together, ns.
+    pub beyond_ns: i64,
+    /// The same of all hops, ns.
+    pub of_all_ns: i64,
 }
 
 /// What could not be read of RTPS messages.
@@ -73,6 +131,9 @@ pub struct WatchedWriter {
     pub vendor: String,
     /// Name of the participant, if it was announced.
     pub participant: Option<String>,
+    /// Name of its node of ROS 2, with the name space; absent if it is not known: only `--ask` reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Address from which its samples come; absent if none was seen.
     pub address: Option<String>,
     /// Whether the network namespace in which packets were captured sent its samples, from an address of its own.

@@ -15,6 +15,7 @@ pub mod journal;
 pub mod knob;
 pub mod libvirt;
 pub mod node;
+pub mod pod_process;
 pub mod process;
 pub mod process_resources;
 pub mod program;

@@ -4,7 +4,7 @@ use crate::json::schema_of;
 use crate::tables::grid::{Column, Grid};
 use crate::text::{Paint, wrap};
 use tailbound_document::number::{count, three_digits, time};
-use tailbound_document::{WatchReport, WatchedLateness, WatchedTopic, WatchedWriter};
+use tailbound_document::{WatchReport, WatchedChain, WatchedLateness, WatchedRange, WatchedTopic, WatchedWriter};
 
 /// A figure that does not exist for a writer.
 const NONE: &str = "-";
@@ -22,6 +22,9 @@ pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String 
             lines.extend(grid.lines(&paint, |_| String::new(), |_| Vec::new()));
         }
         lines.push(String::new());
+    }
+    for line in report.chain.iter().flat_map(chain) {
+        lines.extend(wrap(&line, width, 2));
     }
     for note in notes(report, &rows) {
         lines.extend(wrap(&note, width, 2));
@@ -124,10 +127,65 @@ fn columns(rows: &[(&WatchedTopic, &WatchedWriter)]) -> (Column, Vec<Column>) {
         }),
         column("from", false, &|writer| {
             let address = writer.address.as_deref().unwrap_or(NONE);
-            format!("{address} ({})", writer.vendor)
+            match &writer.node {
+                Some(node) => format!("{node} at {address} ({})", writer.vendor),
+                None => format!("{address} ({})", writer.vendor),
+            }
         }),
     ];
     (names, all)
+}
+
+/// A chain of topics in words.
+fn chain(chain: &WatchedChain) -> Vec<String> {
+    let figures = |range: &WatchedRange| {
+        let p99 = range.p99_ns.map(|ns| format!(", p99 {}", time(ns as f64))).unwrap_or_default();
+        format!("p50 {}{p99}, max {}", time(range.p50_ns as f64), time(range.max_ns as f64))
+    };
+    let mut lines = vec![format!("chain {}:", chain.topics.join(" -> "))];
+    match (&chain.age, &chain.reaction) {
+        (Some(age), Some(reaction)) => lines.push(format!(
+            "  age of the data of {}: {}; reaction to a message of {}: {} ({} without an effect so far)",
+            chain.topics.last().map(String::as_str).unwrap_or_default(),
+            figures(age),
+            chain.topics.first().map(String::as_str).unwrap_or_default(),
+            figures(reaction),
+            plural(chain.without_effect as usize, "message"),
+        )),
+        _ => lines
+            .push("  no message of the last topic follows from one of the first topic, as far as was seen".to_owned()),
+    }
+    for hop in &chain.hops {
+        let way =
+            hop.from.as_ref().map_or_else(|| format!("written to {}", hop.to), |from| format!("{from} to {}", hop.to));
+        let took = hop.time.as_ref().map_or_else(|| "not seen".to_owned(), figures);
+        let links = match &hop.from {
+            None => String::new(),
+            Some(_) => format!(
+                "; of {}, {} by header, {} by time ({} ambiguous), {} without a cause",
+                plural(hop.samples as usize, "sample"),
+                count(hop.by_header),
+                count(hop.by_time),
+                count(hop.ambiguous),
+                count(hop.without_cause)
+            ),
+        };
+        lines.push(format!("  {way}: {took}{links}"));
+    }
+    if let Some(late) = &chain.late_hop {
+        let way = late
+            .from
+            .as_ref()
+            .map_or_else(|| format!("written to {}", late.to), |from| format!("{from} to {}", late.to));
+        lines.push(format!(
+            "  the oldest {} became late at the hop {way}: {} of {} beyond the usual",
+            plural(late.messages as usize, "message"),
+            time(late.beyond_ns as f64),
+            time(late.of_all_ns as f64)
+        ));
+    }
+    lines.push(String::new());
+    lines
 }
 
 /// What the figures mean.

@@ -156,14 +156,33 @@ impl<'a> Sample<'a> {
     /// The first member of the sample's type, if this is an unsigned number of 8 bytes; `None` if the first bytes of the
     /// sample are not there, or have another representation than plain CDR.
     pub fn first_u64(&self) -> Option<u64> {
+        let (number, little) = self.first_bytes()?;
+        Some(if little { u64::from_le_bytes(number) } else { u64::from_be_bytes(number) })
+    }
+
+    /// The time at the begin of the sample's type, if this is a `std_msgs/msg/Header` of ROS 2 (seconds as `int32`, nanoseconds as
+    /// `uint32`): ns since 1970. `None` as for [`first_u64`](Self::first_u64), or if the bytes are no such time.
+    pub fn first_stamp_ns(&self) -> Option<i64> {
+        let (bytes, little) = self.first_bytes()?;
+        let (seconds, rest) = bytes.split_first_chunk::<4>()?;
+        let rest: [u8; 4] = rest.try_into().ok()?;
+        let (seconds, rest) = match little {
+            true => (i32::from_le_bytes(*seconds), u32::from_le_bytes(rest)),
+            false => (i32::from_be_bytes(*seconds), u32::from_be_bytes(rest)),
+        };
+        (rest < 1_000_000_000).then(|| i64::from(seconds) * 1_000_000_000 + i64::from(rest))
+    }
+
+    /// The first 8 bytes of the data behind the header of their encoding, and whether numbers are little-endian.
+    fn first_bytes(&self) -> Option<([u8; 8], bool)> {
         if self.fragment.is_some_and(|first| first != 1) {
             return None;
         }
-        let number: [u8; 8] = self.data.get(4..12)?.try_into().ok()?;
+        let bytes: [u8; 8] = self.data.get(4..12)?.try_into().ok()?;
         // Representation identifiers of plain CDR and plain CDR version 2 (DDS-XTypes 7.6.2.1.2).
         match self.data.get(..2)? {
-            [0, 0 | 6] => Some(u64::from_be_bytes(number)),
-            [0, 1 | 7] => Some(u64::from_le_bytes(number)),
+            [0, 0 | 6] => Some((bytes, false)),
+            [0, 1 | 7] => Some((bytes, true)),
             _ => None,
         }
     }

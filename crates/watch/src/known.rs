@@ -13,6 +13,8 @@ pub struct Known {
     pub readers: BTreeMap<Guid, EndpointFound>,
     /// Names of participants.
     pub names: BTreeMap<GuidPrefix, String>,
+    /// Nodes of ROS 2 to which writers belong.
+    pub nodes: BTreeMap<Guid, String>,
     /// Participants of which a message was seen, with their vendors.
     pub participants: BTreeMap<GuidPrefix, VendorId>,
     /// Addresses from which messages came.

@@ -2,13 +2,18 @@
 //! had to repeat.
 //!
 //! Input: the first bytes of packets with their time stamps ([`Seen`]), in the order of the capture. Output: the document
-//! [`WatchReport`](tailbound_document::WatchReport). This crate captures nothing and reads no clock. Definitions: wire lateness
+//! [`WatchReport`](tailbound_document::WatchReport). This crate captures nothing and reads no clock; [`read_capture`] reads what other programs captured. Definitions: wire lateness
 //! is the capture stamp of the last fragment of the first transmission of a sample, minus the source timestamp of the sample.
 
 mod again;
+mod bag;
+mod chain;
 mod copies;
+mod file;
+mod header;
 mod known;
 mod lateness;
+mod names;
 mod packet;
 mod parts;
 mod reader;
@@ -18,6 +23,8 @@ mod vendor;
 mod watch;
 mod writer;
 
-pub use report::guid_words;
+pub use bag::{Bag, BagError, read_mcap};
+pub use file::{CaptureFile, CaptureFileError, read_capture};
+pub use names::guid_words;
 pub use study::{NoStudy, SavedStudy, study};
 pub use watch::{Captured, Seen, Watch};

@@ -10,6 +10,8 @@ pub struct Parts {
     left: u32,
     /// When the sample was written, if a fragment says so.
     pub source_ns: Option<i64>,
+    /// The time at the begin of the sample, if its first fragment was seen.
+    pub first_stamp_ns: Option<i64>,
     /// Whether the sample was not sent on another way before.
     pub is_new: bool,
     /// Whether a fragment was sent again, or asked for, before all were seen.
@@ -30,7 +32,7 @@ impl Parts {
     pub fn new(count: u32, is_new: bool) -> Option<Parts> {
         (count <= MOST).then(|| {
             let seen = vec![0; count.div_ceil(64) as usize].into();
-            Parts { seen, left: count, source_ns: None, is_new, is_repeated: false }
+            Parts { seen, left: count, source_ns: None, first_stamp_ns: None, is_new, is_repeated: false }
         })
     }
 

@@ -1,6 +1,7 @@
 //! The document of what was seen.
 
 use crate::lateness::range;
+use crate::names::{guid_words, ros_topic};
 use crate::vendor;
 use crate::watch::Watch;
 use crate::writer::Writer;
@@ -34,6 +35,7 @@ impl Watch {
             shared_memory,
             participants: (self.known.participants.len() as u64).saturating_sub(u64::from(self.asks)),
             topics,
+            chain: self.chain.as_ref().map(crate::chain::Chain::report),
             warnings: self.warnings(not_copied),
         }
     }
@@ -68,6 +70,7 @@ impl Watch {
         WatchedWriter {
             guid: guid_words(guid),
             vendor: vendor_id.map_or_else(|| "not known".to_owned(), vendor::name),
+            node: self.known.nodes.get(&guid).cloned(),
             participant: self.known.names.get(&guid.prefix).cloned(),
             address: origin.map(|origin| origin.address.to_string()),
             is_here: origin.is_some_and(|origin| origin.is_here),
@@ -122,18 +125,6 @@ impl Watch {
 /// The latest message of a topic, for the order of topics.
 fn latest(topic: &WatchedTopic) -> Option<i64> {
     topic.writers.iter().filter_map(|writer| writer.lateness.as_ref()).map(|late| late.range.max_ns).max()
-}
-
-/// The 16 bytes of an identity in hexadecimal digits, with points between its four parts, as the document has it.
-pub fn guid_words(guid: Guid) -> String {
-    let bytes: Vec<u8> = guid.prefix.0.into_iter().chain(guid.entity.0).collect();
-    let words = bytes.chunks(4).map(|four| four.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-    words.collect::<Vec<_>>().join(".")
-}
-
-/// Name of a topic of ROS 2; `None` = another topic.
-fn ros_topic(topic: &str) -> Option<String> {
-    topic.strip_prefix("rt/").map(|name| format!("/{name}"))
 }
 
 fn qos(found: &EndpointFound) -> WatchedQos {

@@ -75,17 +75,27 @@ fn flows_of(topic: &WatchedTopic) -> impl Iterator<Item = Flow<'_>> {
     })
 }
 
+/// Whether the messages are those of a recording, and not of a capture.
+fn is_recorded(flow: &Flow<'_>) -> bool {
+    flow.writer.vendor == crate::bag::VENDOR
+}
+
 fn bytes_per_s(flow: &Flow<'_>) -> f64 {
     flow.rate_hz * f64::from(flow.payload_bytes)
 }
 
 fn text(report: &WatchReport, name: &str, measured: &Flow<'_>, loads: &[Flow<'_>], left_out: &[Flow<'_>]) -> String {
-    let mut lines = comment(&format!(
-        "Made by `tailbound watch --save-study` from a capture of {:.1} s at {}. Measured: the topic {name}, as its samples were seen. \
-         The other topics that were on the wire are loads.",
-        report.duration_ns as f64 / 1e9,
-        report.place,
-    ));
+    let (seconds, place) = (report.duration_ns as f64 / 1e9, &report.place);
+    let mut lines = comment(&match is_recorded(measured) {
+        true => format!(
+            "Made by `tailbound import --bag` from {seconds:.1} s of {place}. Measured: the topic {name}, as its messages were recorded. The \
+             other topics are loads."
+        ),
+        false => format!(
+            "Made by `tailbound watch --save-study` from a capture of {seconds:.1} s at {place}. Measured: the topic {name}, as its samples \
+             were seen. The other topics that were on the wire are loads."
+        ),
+    });
     for note in notes(measured, left_out) {
         lines.extend(comment(&note));
     }
@@ -116,7 +126,7 @@ fn text(report: &WatchReport, name: &str, measured: &Flow<'_>, loads: &[Flow<'_>
 /// What the study does not have of what was seen, or what was not seen.
 fn notes(measured: &Flow<'_>, left_out: &[Flow<'_>]) -> Vec<String> {
     let mut notes = vec![
-        "Not known from packets, and yours to set: CPUs and scheduling of the programs (ends.ping.cpus, ends.ping.scheduling, ...), what \
+        "Not known, and yours to set: CPUs and scheduling of the programs (ends.ping.cpus, ends.ping.scheduling, ...), what \
          they do beside sending, and the history of the writer (qos.history). All loads have the policies of the measured topic."
             .to_owned(),
     ];
@@ -134,16 +144,22 @@ fn notes(measured: &Flow<'_>, left_out: &[Flow<'_>]) -> Vec<String> {
             count(u64::from(most))
         ));
     }
-    if measured.topic.readers_announced == 0 {
+    if is_recorded(measured) {
+        notes.push(
+            "A recording does not say which middleware sent the messages, and how many readers they had: driver and number of subscribers \
+             are guesses. Its times are those at which the recorder received the messages."
+                .to_owned(),
+        );
+    } else if measured.topic.readers_announced == 0 {
         notes.push("No reader was announced during the capture: the number of subscribers is a guess.".to_owned());
     }
-    if !measured.writer.is_here {
+    if !measured.writer.is_here && !is_recorded(measured) {
         notes.push(format!(
             "The samples came from another host ({}): for the same way, set place and path (docs: Two hosts, Containers, Pods).",
             measured.writer.address.as_deref().unwrap_or("its address is not known")
         ));
     }
-    if driver(&measured.writer.vendor).is_none() {
+    if driver(&measured.writer.vendor).is_none() && !is_recorded(measured) {
         notes.push(format!("There is no driver for {}: the study uses another one.", measured.writer.vendor));
     }
     if !left_out.is_empty() {

@@ -1,7 +1,10 @@
 //! All that was seen since the begin of a capture.
 
+use crate::chain::{self, Chain};
 use crate::copies::Copies;
+use crate::header;
 use crate::known::Known;
+use crate::names;
 use crate::packet::{self, Datagram, FragmentId, Packet};
 use crate::writer::{Carried, Finished, Origin, Writer};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -65,6 +68,9 @@ pub struct Watch {
     divided_order: VecDeque<FragmentId>,
     /// Samples since they were taken last; `None` = they are not asked for.
     samples: Option<Vec<Captured>>,
+    pub(crate) chain: Option<Chain>,
+    /// Writers whose packets are no longer read.
+    left_out: BTreeSet<Guid>,
 }
 
 impl Context {
@@ -105,12 +111,26 @@ impl Watch {
             divided: HashMap::new(),
             divided_order: VecDeque::new(),
             samples: None,
+            chain: None,
+            left_out: BTreeSet::new(),
         }
+    }
+
+    /// Links the messages of these topics, at least two, from causes to effects.
+    pub fn link(&mut self, topics: Vec<String>) {
+        self.chain = Some(Chain::new(topics));
     }
 
     /// Participants were asked to announce their writers and readers.
     pub fn asks(&mut self) {
         self.asks = true;
+    }
+
+    /// A node of ROS 2 has these writers, whose identities are 32 hexadecimal digits.
+    pub fn has_node<'a>(&mut self, name: &str, writers: impl Iterator<Item = &'a str>) {
+        for guid in writers.filter_map(names::guid_of_digits) {
+            self.known.nodes.insert(guid, name.to_owned());
+        }
     }
 
     /// Addresses from which messages came.
@@ -130,6 +150,9 @@ impl Watch {
 
     /// Takes the next packet of the capture.
     pub fn packet(&mut self, seen: Seen<'_>) {
+        if !self.left_out.is_empty() && self.is_left_out(seen.bytes) {
+            return;
+        }
         if self.copies.is_copy(seen.stamp_ns, (seen.interface, seen.is_sent), seen.bytes) {
             self.copied += 1;
             return;
@@ -145,6 +168,40 @@ impl Watch {
             Packet::Tcp => self.zenoh += 1,
             Packet::Other => {}
         }
+    }
+
+    /// Whether the first sample in a packet is one of a writer that is no longer read.
+    fn is_left_out(&self, bytes: &[u8]) -> bool {
+        let Packet::Datagram(datagram) = packet::read(bytes) else { return false };
+        let Some(message) = Message::read_cut(datagram.payload, datagram.length) else { return false };
+        let mut samples = message.filter_map(|submessage| match submessage.content() {
+            Content::Sample(sample) => Some(sample.guid()),
+            _ => None,
+        });
+        samples.next().is_some_and(|guid| self.left_out.contains(&guid))
+    }
+
+    /// Counts the samples of topics since the last call, and, if asked for, reads no more packets of the topic with most of them. Returns
+    /// its name. Topics of a chain are read.
+    pub fn leave_out_busiest(&mut self, is_asked: bool) -> Option<String> {
+        let mut topics: BTreeMap<String, (u64, Vec<Guid>)> = BTreeMap::new();
+        for (guid, writer) in &mut self.writers {
+            let count = std::mem::take(&mut writer.since_look);
+            let topic = self.known.writers.get(guid).map(|found| found.topic.as_str());
+            let in_ros = topic.and_then(names::ros_topic);
+            let is_of_chain =
+                |chain: &Chain| topic.is_some_and(|topic| chain.place(topic, in_ros.as_deref()).is_some());
+            if count == 0 || self.left_out.contains(guid) || self.chain.as_ref().is_some_and(is_of_chain) {
+                continue;
+            }
+            let name = in_ros.or(topic.map(str::to_owned)).unwrap_or_else(|| names::guid_words(*guid));
+            let (samples, writers) = topics.entry(name).or_default();
+            *samples += count;
+            writers.push(*guid);
+        }
+        let (name, (_, writers)) = topics.into_iter().filter(|_| is_asked).max_by_key(|(_, (samples, _))| *samples)?;
+        self.left_out.extend(writers);
+        Some(name)
     }
 
     fn message(&mut self, mut message: Message<'_>, datagram: &Datagram<'_>, seen: &Seen<'_>) {
@@ -196,7 +253,9 @@ impl Watch {
             Content::Sample(sample) => {
                 let vendor = *self.known.participants.get(&source)?;
                 let guid = sample.guid();
-                let is_here = context.is_sent && self.is_of_this_host(context.from.ip());
+                let from = context.from.ip();
+                // A host receives no packet from another one with an address of the loopback network.
+                let is_here = from.is_loopback() || context.is_sent && self.here.contains(&from);
                 let by = Carried { from: context.from, to: context.to, source_ns: context.source_ns, stamp_ns };
                 let begin_ns = self.begin_ns;
                 let writer = self.room_for(guid)?;
@@ -236,10 +295,6 @@ impl Watch {
         None
     }
 
-    fn is_of_this_host(&self, address: IpAddr) -> bool {
-        address.is_loopback() || self.here.contains(&address)
-    }
-
     /// The writer of an application for which a submessage of a reader is meant.
     fn addressed(&mut self, context: &Context, entity: EntityId) -> Option<&mut Writer> {
         let guid = Guid { prefix: context.destination?, entity };
@@ -258,13 +313,29 @@ impl Watch {
     fn finish(&mut self, finished: Vec<(Guid, Finished)>, stamp_ns: i64) {
         for (guid, sample) in finished {
             if let Some(samples) = &mut self.samples {
-                let Finished { number, source_ns } = sample;
+                let Finished { number, source_ns, .. } = sample;
                 samples.push(Captured { writer: guid, number, source_ns, stamp_ns });
             }
             if let Some(writer) = self.writers.get_mut(&guid) {
                 writer.finished(sample, stamp_ns);
             }
+            self.in_chain(guid, sample, stamp_ns);
         }
+    }
+
+    /// Gives the chain a message of one of its topics.
+    fn in_chain(&mut self, guid: Guid, sample: Finished, stamp_ns: i64) {
+        let (Some(chain), Some(found)) = (&mut self.chain, self.known.writers.get(&guid)) else { return };
+        let Some(place) = chain.place(&found.topic, names::ros_topic(&found.topic).as_deref()) else { return };
+        let is_here = self.writers.get(&guid).and_then(|writer| writer.origin).is_some_and(|origin| origin.is_here);
+        chain.message(
+            place,
+            &chain::Message {
+                at_ns: stamp_ns,
+                written_ns: sample.source_ns.filter(|_| is_here),
+                header_ns: sample.first_stamp_ns.filter(|_| header::begins(&found.type_name)),
+            },
+        );
     }
 
     /// Samples that are complete when the last IP fragment of their datagram is.

@@ -46,6 +46,8 @@ pub struct Writer {
     /// `None` until a sample is seen: readers may be heard before.
     pub origin: Option<Origin>,
     pub samples: u64,
+    /// Submessages with samples since the traffic was looked at last.
+    pub since_look: u64,
     pub first_ns: i64,
     pub last_ns: i64,
     pub interval: Histogram,
@@ -74,6 +76,8 @@ struct Sent {
 pub struct Finished {
     pub number: i64,
     pub source_ns: Option<i64>,
+    /// The time at the begin of its data, which is the one of a header if its type begins with one.
+    pub first_stamp_ns: Option<i64>,
 }
 
 impl Writer {
@@ -82,6 +86,7 @@ impl Writer {
         Writer {
             origin: None,
             samples: 0,
+            since_look: 0,
             first_ns: 0,
             last_ns: 0,
             interval: Histogram::new(),
@@ -110,6 +115,7 @@ impl Writer {
     pub fn sample(&mut self, sample: &Sample<'_>, by: &Carried, is_old: bool) -> Option<Finished> {
         let (way, number) = ((by.from.ip(), by.to, sample.reader), sample.sequence);
         let begins = u64::from(sample.fragment.is_none_or(|first| first == 1));
+        self.since_look += 1;
         let highest = self.numbers.highest();
         if self.ways.len() >= MOST_DESTINATIONS && !self.ways.contains_key(&way) {
             return None;
@@ -152,7 +158,10 @@ impl Writer {
             self.begins(sample, by.stamp_ns);
         }
         match sample.fragment {
-            None => is_new.then_some(Finished { number, source_ns: by.source_ns }),
+            None => {
+                let first_stamp_ns = sample.first_stamp_ns();
+                is_new.then_some(Finished { number, source_ns: by.source_ns, first_stamp_ns })
+            }
             Some(first) => self.fragments(sample, first, (way, number), by.source_ns, (is_new, is_asked_for)),
         }
     }
@@ -198,6 +207,7 @@ impl Writer {
         let parts = self.unfinished.get_mut(&key)?;
         parts.is_repeated |= is_asked_for;
         parts.source_ns = parts.source_ns.or(source_ns);
+        parts.first_stamp_ns = parts.first_stamp_ns.or_else(|| sample.first_stamp_ns());
         for index in first - 1..first - 1 + u32::from(sample.fragments) {
             match parts.see(index) {
                 Part::New => self.protocol.fragments += u64::from(parts.is_new),
@@ -209,7 +219,8 @@ impl Writer {
         }
         let parts = self.unfinished.remove(&key)?;
         self.protocol.first_not_seen += u64::from(parts.is_new && parts.is_repeated);
-        (parts.is_new && !parts.is_repeated).then_some(Finished { number: sample.sequence, source_ns: parts.source_ns })
+        let Parts { source_ns, first_stamp_ns, .. } = parts;
+        (parts.is_new && !parts.is_repeated).then_some(Finished { number: sample.sequence, source_ns, first_stamp_ns })
     }
 
     /// The end of the first transmission of a sample was captured.

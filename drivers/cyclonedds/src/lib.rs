@@ -38,6 +38,7 @@ mod flow;
 mod listener;
 mod log;
 mod naming;
+mod nodes;
 mod peers;
 mod qos;
 mod query;

@@ -5,7 +5,7 @@ use tailbound_abi::side::{Fail, Outcome, fail, threads_by_role};
 use tailbound_abi::{TB_EUNSUPPORTED, TB_WRITER};
 
 use crate::session::Session;
-use crate::{ffi, flow, peers, qos, statistics, threads, unmatched};
+use crate::{ffi, flow, nodes, peers, qos, statistics, threads, unmatched};
 
 /// Answers the query `what` about an end point, or about the session if `ep` is 0.
 pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
@@ -26,11 +26,13 @@ pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
         "stats" => endpoint().and_then(statistics::of),
         "transport" => Ok(transport(session)),
         "threads" => Ok(list_threads()),
+        "ros_nodes" if ep == 0 => nodes::announced(session.participants[0]),
         "flow" => endpoint().and_then(|e| flow::answer(&session.domain, e)),
         _ => fail(
             TB_EUNSUPPORTED,
             format!(
-                "query {what}: this question is not known; the known questions are qos stats peers unmatched transport threads flow"
+                "query {what}: this question is not known; the known questions are qos stats peers unmatched transport threads \
+                 flow ros_nodes"
             ),
         ),
     }

@@ -16,6 +16,8 @@ pub use filter::{COPIED, COPIED_OF_DISCOVERY};
 
 /// Number of packets that one system call returns.
 const BATCH: usize = 64;
+/// Time between two looks for packets: the room below is enough for far more packets than come in this time.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// Room for packets that have not been read yet, in bytes; the kernel counts its own overhead too.
 const BUFFER: usize = 64 << 20;
 /// Room for the control messages of a packet: its time stamp.
@@ -116,19 +118,25 @@ impl Capture {
         Ok(Capture { socket, buffers: Box::new([[0; COPIED_OF_DISCOVERY as usize]; BATCH]), dropped: 0 })
     }
 
-    /// Waits for packets for at most `limit`, and passes on those that are there, in the order of their arrival. Returns their
-    /// number; the caller comes again until it is zero.
+    /// Passes on the packets that are there, in the order of their arrival; if there are none, looks again after some milliseconds, or
+    /// after `limit`, if this is less. Returns their number; the caller comes again until it is zero.
+    ///
+    /// It does not wait in the socket: each packet would wake this thread in the middle of a send call of another program, and could
+    /// take its CPU away.
     ///
     /// # Errors
     /// The interface is gone, or the system call failed.
     pub fn read(&mut self, limit: Duration, mut each: impl FnMut(Packet<'_>)) -> Result<usize, CaptureError> {
-        let mut ready = [libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-        // SAFETY: one entry, which lives until the call has returned.
-        match done(unsafe { libc::poll(ready.as_mut_ptr(), 1, limit.as_millis().min(60_000) as i32) }) {
-            Ok(0) => return Ok(0),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(0),
-            result => result?,
-        };
+        let count = self.read_now(&mut each)?;
+        if count > 0 || limit.is_zero() {
+            return Ok(count);
+        }
+        std::thread::sleep(limit.min(BETWEEN_LOOKS));
+        self.read_now(&mut each)
+    }
+
+    /// Passes on the packets that are there.
+    fn read_now(&mut self, each: &mut impl FnMut(Packet<'_>)) -> Result<usize, CaptureError> {
         // SAFETY: every bit pattern, zero too, is valid for these three.
         let (mut heads, mut parts, mut froms): (
             [libc::mmsghdr; BATCH],

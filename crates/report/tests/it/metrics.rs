@@ -40,6 +40,7 @@ fn watched() -> WatchReport {
     let writer = WatchedWriter {
         guid: "01100000.00000000.00000001.00000103".into(),
         vendor: "Cyclone DDS".into(),
+        node: None,
         participant: None,
         address: Some("127.0.0.1".into()),
         is_here: true,
@@ -87,6 +88,7 @@ fn watched() -> WatchReport {
         shared_memory: Default::default(),
         participants: 2,
         topics: vec![topic(Some("a\\b \"c\"\n}d"), vec![writer, silent]), topic(None, vec![few])],
+        chain: None,
         warnings: Vec::new(),
     }
 }

@@ -17,6 +17,7 @@ fn topic(name: Option<&str>, number: u8, rate_hz: f64, max_ns: i64) -> WatchedTo
     let writer = WatchedWriter {
         guid: format!("01100000.00000000.00000001.0000{number:02x}03"),
         vendor: "Cyclone DDS".into(),
+        node: None,
         participant: None,
         address: Some("127.0.0.1".into()),
         is_here: true,
@@ -67,6 +68,7 @@ fn report() -> WatchReport {
         shared_memory: Default::default(),
         participants: 3,
         topics: vec![topic(Some("/scan"), 1, 40.0, 5 * MS), slow, other_clock, silent],
+        chain: None,
         warnings: vec!["topics and types are not known of all writers (missing: 1)".into()],
     }
 }

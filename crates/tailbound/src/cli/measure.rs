@@ -112,10 +112,20 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Import {
     /// Program that printed the output: ddsperf, sockperf, sockperf-throughput, iperf3, isochron, cyclictest, rti-perftest, performance-test, or a tool file of your own (NAME.yaml)
-    pub tool: String,
+    #[arg(required_unless_present = "bag")]
+    pub tool: Option<String>,
     /// Files with the output of the program
-    #[arg(required = true)]
+    #[arg(required_unless_present = "bag")]
     pub files: Vec<PathBuf>,
+    /// Read a recording of ROS 2 in place of an output: the directory of `ros2 bag record`, or one of its files (.mcap, .db3)
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["tool", "files", "out", "known"])]
+    pub bag: Option<PathBuf>,
+    /// Make a new study file of the recording: one topic is measured, the others are loads of the same sizes and rates
+    #[arg(long, value_name = "FILE", requires = "bag")]
+    pub save_study: Option<PathBuf>,
+    /// The topic that the study of --save-study measures [default: the topic with most messages]
+    #[arg(long, value_name = "NAME", requires = "save_study")]
+    pub topic: Option<String>,
     /// Directory of the record; must not exist [default: tailbound-TOOL]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Flags of `tailbound watch`.
 
-use super::values::{MetricsFile, TextFormat, metrics_file, time};
+use super::values::{MetricsFile, TextFormat, metrics_file, share, time};
 use clap::Args;
 use std::path::PathBuf;
 use tailbound_model::Nanos;
@@ -21,6 +21,9 @@ pub struct Watch {
     /// Capture in the network namespace of this running container of podman or containerd
     #[arg(long, value_name = "NAME", conflicts_with = "netns")]
     pub container: Option<String>,
+    /// Capture in the network namespace of this pod, which runs on this node: NAME or NAMESPACE/NAME
+    #[arg(long, value_name = "POD", conflicts_with_all = ["netns", "container"])]
+    pub pod: Option<String>,
     /// How long to capture; Ctrl-C ends the capture earlier
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
     pub duration: Nanos,
@@ -30,9 +33,21 @@ pub struct Watch {
     /// Number of the DDS domain that --ask joins
     #[arg(long, value_name = "N", default_value_t = 0, requires = "ask")]
     pub domain: u32,
-    /// Show the topics on this terminal while packets are captured. Keys: up, down, Enter (one topic), Esc (back), s (order), q (end)
-    #[arg(long, conflicts_with = "format")]
+    /// Read a capture of another program in place of capturing: a file of tcpdump, dumpcap or Wireshark (pcap, pcapng)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "netns", "container", "pod", "duration", "ask", "live", "cpu"])]
+    pub read: Option<PathBuf>,
+    /// Show the topics on this terminal while packets are captured. Keys: up, down, Enter (one topic), Esc (back), s (order), q (end).
+    /// With --format json: print a line of JSON every second in place of it
+    #[arg(long)]
     pub live: bool,
+    /// Link the messages of these topics, from causes to effects: how old the data of the last topic are, and which hop makes them late.
+    /// Messages are linked by the time in their headers, where their types have one, else by time
+    #[arg(long, value_name = "TOPIC,TOPIC...", value_delimiter = ',', num_args = 1)]
+    pub chain: Vec<String>,
+    /// Most CPU time that reading packets may take, such as 5% of one CPU: if it takes more for a second, the topic with most packets is
+    /// no longer read, which the report says
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub cpu: Option<f64>,
     /// Write each sample whose first transmission was captured into a new CSV file: its writer, its number, when it was written,
     /// when it was captured (ns since 1970)
     #[arg(long, value_name = "FILE")]

@@ -15,7 +15,11 @@ use tailbound_tools::Tool;
 const CIRCUMSTANCES: [&str; 8] = ["payload", "rate", "path", "place", "scheduling", "host", "version", "date"];
 
 pub fn import(args: &Import) -> CommandResult {
-    let tool = tailbound_tools::find(&args.tool).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    if let Some(path) = &args.bag {
+        return super::import_bag::import_bag(args, path);
+    }
+    let tool = tailbound_tools::find(args.tool.as_deref().unwrap_or_default())
+        .map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     let known = known(&args.known)?;
     let imported: Result<Vec<_>, _> = args.files.iter().map(|file| import_file(&tool, file, &known)).collect();
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{}", tool.tool)));

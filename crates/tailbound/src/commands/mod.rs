@@ -19,6 +19,7 @@ mod generated_files;
 mod guest;
 mod image;
 mod import;
+mod import_bag;
 mod k8s;
 mod lab;
 mod ls;
@@ -35,6 +36,9 @@ mod study_needs;
 mod tune;
 mod validate;
 mod watch;
+mod watch_file;
+mod watch_files;
+mod watch_limit;
 mod watch_live;
 
 use crate::cli::{Cli, Command};

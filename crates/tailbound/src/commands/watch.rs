@@ -1,32 +1,31 @@
 //! Runs `tailbound watch`: captures the packets of a network namespace, and says what the messages of other programs did.
 
-use super::report::replace_metrics;
+use super::watch_files::{Files, not_written, save_study};
+use super::watch_limit::CpuLimit;
 use super::watch_live::Live;
-use crate::cli::{MetricsFile, TextFormat, Watch};
+use crate::cli::{TextFormat, Watch};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, errln, out, outln, width};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::net::IpAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
-use tailbound_driver::{Kv, Session, Silent};
+use tailbound_driver::{Endpoint, Kv, Session, Silent};
+use tailbound_host::pod_process::pods_named;
 use tailbound_host::{Capture, CaptureError, Packet, container, read_offset, realtime_ns, shared_memory};
 use tailbound_lab::netns::NetNs;
 use tailbound_model::{ClockOffset, ExitCode, Nanos};
 use tailbound_report::WatchReport;
-use tailbound_watch::{Captured, NoStudy, Seen, Watch as State, guid_words};
+use tailbound_watch::{Seen, Watch as State};
 
 /// How often the end of the capture is looked at.
 const TURN: Duration = Duration::from_millis(100);
 /// Time after which --ask joins the domain: participants that speak are known by then.
 const BEFORE_ASKING: Duration = Duration::from_millis(500);
-/// How often the file of --metrics is written.
-const BETWEEN_METRICS: Duration = Duration::from_secs(5);
+/// How often --live with --format json prints a line.
+const BETWEEN_LINES: Duration = Duration::from_secs(1);
 /// Participants answer within a second or two.
 const SHORTEST_WITH_ASK_NS: i64 = 2_000_000_000;
 /// A step of the clock that matters for figures of lateness, ns.
@@ -50,6 +49,14 @@ pub fn watch(args: &Watch) -> CommandResult {
     if let Some(path) = args.save_study.as_ref().filter(|path| path.exists()) {
         return Err(not_written(path, &std::io::ErrorKind::AlreadyExists.into(), "--save-study"));
     }
+    if args.chain.len() == 1 {
+        return Err(Failure::bad_input("--chain needs at least two topics")
+            .help("for example: --chain /camera,/detections,/cmd"));
+    }
+    if let Some(path) = &args.read {
+        let report = super::watch_file::read(args, path)?;
+        return finish(args, &report, None);
+    }
     let space = namespace(args)?;
     let action = SigAction::new(SigHandler::Handler(end), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
@@ -59,36 +66,25 @@ pub fn watch(args: &Watch) -> CommandResult {
     // A thread of its own enters the network namespace, and so do the threads that it starts.
     let found = std::thread::scope(|scope| scope.spawn(|| captured(args, &space)).join());
     let (report, failed) = found.map_err(|_| Failure::unexpected("the capture ended with a panic"))??;
+    finish(args, &report, failed)
+}
+
+/// Prints what was seen, and saves the study of it. `failed`: what ended the capture early.
+fn finish(args: &Watch, report: &WatchReport, failed: Option<Failure>) -> CommandResult {
     match args.format {
-        TextFormat::Text => out!("{}", tailbound_report::render_watch(&report, width(), colour())),
-        TextFormat::Json => outln!("{}", serde_json::to_string_pretty(&report).map_err(Failure::unexpected)?),
+        TextFormat::Text => out!("{}", tailbound_report::render_watch(report, width(), colour())),
+        TextFormat::Json if args.live => print_line(report)?,
+        TextFormat::Json => outln!("{}", serde_json::to_string_pretty(report).map_err(Failure::unexpected)?),
     }
     if let Some(path) = &args.save_study {
-        save_study(&report, args.topic.as_deref(), path)?;
+        save_study(report, args.topic.as_deref(), path)?;
     }
     failed.map_or(Ok(ExitCode::Done), Err)
 }
 
-/// Writes the study that repeats what was seen.
-fn save_study(report: &WatchReport, topic: Option<&str>, path: &Path) -> Result<(), Failure> {
-    let saved = tailbound_watch::study(report, topic).map_err(|error| match error {
-        NoStudy::NothingSeen => Failure::bad_input(format!(
-            "{}: no study can be made, because no topic with a known name was seen with two samples",
-            path.display()
-        ))
-        .help("watch for longer, or with --ask, which makes participants announce their topics again"),
-        NoStudy::NoSuchTopic(names) => Failure::bad_input(format!(
-            "{}: no study can be made of the topic `{}`, of which no two samples were seen",
-            path.display(),
-            topic.unwrap_or_default()
-        ))
-        .help(format!("topics that were seen: {}", names.join(", "))),
-    })?;
-    File::create_new(path)
-        .and_then(|mut file| file.write_all(saved.text.as_bytes()))
-        .map_err(|e| not_written(path, &e, "--save-study"))?;
-    let (topic, path) = (saved.topic, path.display());
-    errln!("{path} measures {topic} beside {} other writers: tailbound run {path}", saved.loads);
+/// Prints what was seen as one line of JSON.
+fn print_line(report: &WatchReport) -> Result<(), Failure> {
+    outln!("{}", serde_json::to_string(report).map_err(Failure::unexpected)?);
     Ok(())
 }
 
@@ -106,11 +102,39 @@ fn namespace(args: &Watch) -> Result<NetNs, Failure> {
                 .help("run the command as root")
         });
     }
+    if let Some(name) = &args.pod {
+        let process = pod(name)?;
+        let path = format!("/proc/{process}/ns/net");
+        return NetNs::open(&path).map_err(|e| {
+            Failure::not_fit(format!("{path}: the network namespace of the pod cannot be opened: {e}"))
+                .help("run the command as root")
+        });
+    }
     let Some(name) = &args.netns else { return NetNs::own().map_err(Failure::unexpected) };
     NetNs::open(name).map_err(|e| {
         Failure::bad_input(format!("the network namespace `{name}` cannot be opened: {e}"))
             .help("`ip netns` lists names; the namespace of a process is /proc/PID/ns/net")
     })
+}
+
+/// A process of a pod on this node.
+fn pod(name: &str) -> Result<i32, Failure> {
+    let (namespace, pod) = name.rsplit_once('/').map_or((None, name), |(namespace, pod)| (Some(namespace), pod));
+    let mut found = pods_named(pod);
+    // The namespace of a pod without the token of a service account is not known.
+    found.retain(|of| namespace.is_none() || of.namespace.is_none() || of.namespace.as_deref() == namespace);
+    match &found[..] {
+        [one] => Ok(one.pid),
+        [] => Err(Failure::bad_input(format!("no pod `{name}` with a network of its own runs on this node")).help(
+            "run the command as root on the node of the pod, which `kubectl get pod -o wide` names; pods in the network of the node are in \
+             its own network namespace",
+        )),
+        _ => {
+            let namespaces: Vec<&str> = found.iter().map(|of| of.namespace.as_deref().unwrap_or("not known")).collect();
+            Err(Failure::bad_input(format!("several pods on this node have the name `{name}`"))
+                .help(format!("name the namespace, NAMESPACE/NAME; theirs: {}", namespaces.join(", "))))
+        }
+    }
 }
 
 /// Captures until the end of the time, until the user ends it, or until a file cannot be written. What was seen until then is not lost:
@@ -122,6 +146,9 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     let mut capture = Capture::open(args.interface.as_deref()).map_err(failed)?;
     let begin_ns = realtime_ns();
     let mut state = State::new(place(args), begin_ns, own_addresses());
+    if !args.chain.is_empty() {
+        state.link(args.chain.clone());
+    }
     let mut files = Files::create(args, &mut state)?;
     errln!("watching {} for {}; Ctrl-C ends it", place(args), tailbound_report::number::time(args.duration.0 as f64));
     let mut asking = None;
@@ -130,7 +157,9 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     let end = begin + Duration::from_nanos(duration_ns.max(0).unsigned_abs());
     let mut steps = Steps::new();
     let mut ended_early = None;
-    let mut live = args.live.then(Live::open).transpose()?;
+    let mut limit = args.cpu.map(CpuLimit::new);
+    let mut live = (args.live && args.format == TextFormat::Text).then(Live::open).transpose()?;
+    let mut next_line = (args.live && args.format == TextFormat::Json).then(Instant::now);
     while !ENDED.load(SeqCst) && files.failed.is_none() {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -146,6 +175,13 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
             state.asks();
         }
         files.turn(&mut state, &mut capture);
+        if let Some(limit) = &mut limit {
+            limit.turn(&mut state);
+        }
+        if let Some(at) = next_line.as_mut().filter(|at| at.elapsed() >= BETWEEN_LINES) {
+            *at = Instant::now();
+            print_line(&state.report(realtime_ns(), capture.dropped().unwrap_or(0), Default::default()))?;
+        }
         if let Some(live) = &mut live {
             let dropped = capture.dropped().unwrap_or(0);
             if live.turn(|| state.report(realtime_ns(), dropped, Default::default()))? {
@@ -153,20 +189,24 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
             }
         }
     }
-    drop((asking, live));
     let (duration, end_ns) = (begin.elapsed(), realtime_ns());
+    drop(live);
+    if let Some(session) = asking.take() {
+        nodes(&session, &mut state);
+    }
     if ended_early.is_none() {
         read_rest(&mut capture, &mut state, end_ns);
     }
     files.samples(&mut state);
     let dropped = capture.dropped().unwrap_or(0);
     // Another network namespace may belong to a container with a /dev/shm of its own.
-    let is_own = args.netns.is_none() && args.container.is_none();
+    let is_own = args.netns.is_none() && args.container.is_none() && args.pod.is_none();
     let shared = if is_own { shared_memory::files_by_middleware() } else { Default::default() };
     let mut report = state.report(end_ns, dropped, shared);
     report.duration_ns = duration.as_nanos() as i64;
     report.warnings.extend(ended_early.map(|error| format!("the capture ended early: {error}")));
     report.warnings.extend(steps.warning());
+    report.warnings.extend(limit.and_then(|limit| limit.warning()));
     files.metrics(&report);
     Ok((report, files.failed))
 }
@@ -202,10 +242,11 @@ fn seen(packet: Packet<'_>) -> Seen<'_> {
 
 /// Where packets are captured, in words.
 fn place(args: &Watch) -> String {
-    let space = match (&args.netns, &args.container) {
-        (Some(name), _) => format!("network namespace {name}"),
-        (None, Some(name)) => format!("container {name}"),
-        (None, None) => "this network namespace".to_owned(),
+    let space = match (&args.netns, &args.container, &args.pod) {
+        (Some(name), _, _) => format!("network namespace {name}"),
+        (_, Some(name), _) => format!("container {name}"),
+        (_, _, Some(name)) => format!("pod {name}"),
+        (None, None, None) => "this network namespace".to_owned(),
     };
     match &args.interface {
         None => format!("all interfaces of {space}"),
@@ -237,87 +278,28 @@ fn ask(args: &Watch, state: &State) -> Result<Session, Failure> {
     })
 }
 
+/// Asks participants for the names of the nodes of ROS 2. Without an answer, the names are not known.
+fn nodes(session: &Session, state: &mut State) {
+    let answer = session.query(Endpoint::SESSION, "ros_nodes").unwrap_or_default();
+    let nodes: Vec<Node> = serde_json::from_str(&answer).unwrap_or_default();
+    for node in nodes {
+        state.has_node(&node.name, node.writers.iter().map(String::as_str));
+    }
+}
+
+/// A node of ROS 2 in the answer of the driver.
+#[derive(serde::Deserialize)]
+struct Node {
+    name: String,
+    writers: Vec<String>,
+}
+
 fn failed(error: CaptureError) -> Failure {
     let exit = match error {
         CaptureError::NoInterface(_) => ExitCode::BadInput,
         _ => ExitCode::MachineNotFit,
     };
     Failure::of(exit, error.problem())
-}
-
-/// What is written while packets are captured.
-struct Files<'a> {
-    samples: Option<SampleFile<'a>>,
-    metrics: Option<&'a MetricsFile>,
-    metrics_at: Instant,
-    /// The first file that could not be written. No other is written after it.
-    failed: Option<Failure>,
-}
-
-impl<'a> Files<'a> {
-    fn create(args: &'a Watch, state: &mut State) -> Result<Files<'a>, Failure> {
-        let samples = args.samples.as_deref().map(SampleFile::create).transpose()?;
-        if samples.is_some() {
-            state.keep_samples();
-        }
-        Ok(Files { samples, metrics: args.metrics.as_ref(), metrics_at: Instant::now(), failed: None })
-    }
-
-    /// Appends the samples of a turn, and writes the metrics when their time has come.
-    fn turn(&mut self, state: &mut State, capture: &mut Capture) {
-        self.samples(state);
-        if self.metrics.is_some() && self.metrics_at.elapsed() >= BETWEEN_METRICS {
-            self.metrics_at = Instant::now();
-            let dropped = capture.dropped().unwrap_or(0);
-            self.metrics(&state.report(realtime_ns(), dropped, Default::default()));
-        }
-    }
-
-    fn samples(&mut self, state: &mut State) {
-        if let (Some(file), None) = (&mut self.samples, &self.failed) {
-            self.failed = file.write(state.take_samples()).err();
-        }
-    }
-
-    fn metrics(&mut self, report: &WatchReport) {
-        if let (Some(MetricsFile { path, format }), None) = (self.metrics, &self.failed) {
-            let text = tailbound_report::render_watch_metrics(report, *format);
-            self.failed = replace_metrics(path, text).err();
-        }
-    }
-}
-
-/// The file of `--samples`.
-struct SampleFile<'a> {
-    path: &'a Path,
-    file: BufWriter<File>,
-}
-
-impl<'a> SampleFile<'a> {
-    fn create(path: &'a Path) -> Result<SampleFile<'a>, Failure> {
-        let file = File::create_new(path).map_err(|e| not_written(path, &e, "--samples"))?;
-        let mut file = SampleFile { path, file: BufWriter::new(file) };
-        file.line("writer,number,source_ns,captured_ns")?;
-        Ok(file)
-    }
-
-    /// Appends samples. What is written is in the file after each turn, so that a killed command leaves whole lines.
-    fn write(&mut self, samples: impl Iterator<Item = Captured>) -> Result<(), Failure> {
-        for Captured { writer, number, source_ns, stamp_ns } in samples {
-            let source = source_ns.map(|ns| ns.to_string()).unwrap_or_default();
-            self.line(&format!("{},{number},{source},{stamp_ns}", guid_words(writer)))?;
-        }
-        self.file.flush().map_err(|e| not_written(self.path, &e, "--samples"))
-    }
-
-    fn line(&mut self, text: &str) -> Result<(), Failure> {
-        writeln!(self.file, "{text}").map_err(|e| not_written(self.path, &e, "--samples"))
-    }
-}
-
-fn not_written(path: &Path, error: &std::io::Error, flag: &str) -> Failure {
-    Failure::bad_input(format!("{} cannot be written: {error}", path.display()))
-        .help(format!("name a new file with {flag}"))
 }
 
 /// Steps of the clock of the host while it captures.

@@ -128,6 +128,31 @@ fn ends_in_containers_have_identities() {
     host.nothing_is_left();
 }
 
+/// Test: `watch --container` captures in the network namespace of a running container, by its name.
+#[test]
+fn what_a_container_sends_is_watched() {
+    let host = Host::new();
+    let child = host.measuring(&study("", "6 s", "driver: cyclonedds"));
+    let pong = host.containers().into_iter().find(|name| name.ends_with("-pong")).unwrap();
+    let watch = ["watch", "--container", &pong, "--for", "2s", "--format", "json"];
+    let output = host.tailbound().args(watch).output().unwrap();
+    succeeded(&output);
+    assert!(child.wait_with_output().unwrap().status.success(), "{}", host.stderr());
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["place"], format!("all interfaces of container {pong}"));
+    let topics = found["topics"].as_array().unwrap().iter();
+    let writers: Vec<_> = topics.flat_map(|topic| topic["writers"].as_array().unwrap()).collect();
+    // 500 Hz for two seconds in each direction; only the container sends from an address of its own.
+    let of = |here: bool| {
+        let all = writers.iter().filter(|writer| writer["is_here"] == here);
+        all.map(|writer| writer["samples"].as_u64().unwrap()).max().unwrap_or(0)
+    };
+    assert!((800..=1100).contains(&of(true)) && (800..=1100).contains(&of(false)), "{found:#}");
+    let absent = host.tailbound().args(["watch", "--container", "absent", "--for", "1s"]).output().unwrap();
+    let (code, text) = exit_and_stderr(&absent);
+    assert!(code == 2 && text.contains("the container `absent` cannot be found"), "{code}: {text}");
+}
+
 #[test]
 fn containers_that_end_and_controllers_that_are_killed_leave_nothing() {
     let host = Host::new();

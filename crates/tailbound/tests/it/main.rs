@@ -3,6 +3,7 @@
 mod advice;
 mod agent_holder;
 mod arrangements;
+mod bags;
 mod budget;
 mod bundle;
 mod calibration;
@@ -165,5 +166,7 @@ mod vms_neighbours;
 mod vms_networks;
 #[cfg(feature = "system-tests")]
 mod watch;
+#[cfg(feature = "system-tests")]
+mod watch_chains;
 #[cfg(feature = "system-tests")]
 mod zenoh;

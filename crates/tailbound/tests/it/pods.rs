@@ -147,6 +147,33 @@ fn throughput_is_counted_to_the_message() {
     }
 }
 
+/// Test: `watch --pod` captures in the network namespace of a pod on this node, by its name, with and without its namespace.
+#[test]
+fn what_a_pod_sends_is_watched() {
+    let Some(cluster) = Cluster::new() else { return };
+    let child = cluster.measuring(&ping_pong("12 s", "driver: cyclonedds"));
+    let names = cluster.pods();
+    let pong = names.iter().find(|name| name.ends_with("-pong")).unwrap_or_else(|| panic!("{names:?}"));
+    for pod in [pong.clone(), format!("default/{pong}")] {
+        let output =
+            cluster.tailbound().args(["watch", "--pod", &pod, "--for", "2s", "--format", "json"]).output().unwrap();
+        succeeded(&output);
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(found["place"], format!("all interfaces of pod {pod}"));
+        let topics = found["topics"].as_array().unwrap().iter();
+        let writers = topics.flat_map(|topic| topic["writers"].as_array().unwrap());
+        let sent: Vec<u64> = writers.filter(|w| w["is_here"] == true).map(|w| w["samples"].as_u64().unwrap()).collect();
+        assert!(sent.iter().any(|samples| (800..=1100).contains(samples)), "{found:#}");
+    }
+    assert!(child.wait_with_output().unwrap().status.success(), "{}", cluster.stderr());
+    let absent = cluster.tailbound().args(["watch", "--pod", "absent", "--for", "1s"]).output().unwrap();
+    let (code, text) = exit_and_stderr(&absent);
+    assert!(
+        code == 2 && text.contains("no pod `absent` with a network of its own runs on this node"),
+        "{code}: {text}"
+    );
+}
+
 /// Test of the four built-in studies of pod networks, with the smallest payload and short windows: batches of 8,192 B with at most 20
 /// messages not acknowledged, latency, and two subscribers by unicast and by multicast, which this pod network does not carry. Each
 /// published number whose conditions could be measured has a figure of ours beside it.

@@ -305,16 +305,14 @@ fn in_a_sourced_process_policies_are_named() {
             let reader = end(&to, Kind::Reader(receive), requested).unwrap();
             let writer = end(&from, Kind::Writer, offered).unwrap();
             for (session, end) in [(&to, reader), (&from, writer)] {
-                let begin = std::time::Instant::now();
-                let told = loop {
-                    let told: serde_json::Value =
-                        serde_json::from_str(&session.query(end, "unmatched").unwrap()).unwrap();
+                let mut told = serde_json::Value::Null;
+                for _ in 0..2_000 {
+                    told = serde_json::from_str(&session.query(end, "unmatched").unwrap()).unwrap();
                     if told["reason"] == "incompatible QoS" {
-                        break told;
+                        break;
                     }
-                    assert!(begin.elapsed().as_secs() < 20, "{layer}, {key}: {told}");
                     std::thread::sleep(std::time::Duration::from_millis(10));
-                };
+                }
                 assert_eq!(told["policy"], key, "{layer}: {told}");
             }
         }

@@ -8,16 +8,16 @@ use serde_json::Value;
 use std::process::{Command, Output};
 
 /// Messages of a study of [`study`]: slots and warm-up.
-const SENT: u64 = 320;
+pub const SENT: u64 = 320;
 
 /// Runs a script of the shell in a network namespace of its own, in the directory of the test. `$T` is the program, and `watching`
 /// starts a capture that ends with `stop`.
-fn in_namespace(bench: &Bench, script: &str) -> Output {
+pub fn in_namespace(bench: &Bench, script: &str) -> Output {
     in_namespace_of(bench, script, None)
 }
 
 /// The same with this ROS 2 sourced.
-fn in_namespace_of(bench: &Bench, script: &str, ros: Option<&Ros>) -> Output {
+pub fn in_namespace_of(bench: &Bench, script: &str, ros: Option<&Ros>) -> Output {
     let begin = "set -e; ip link set lo up; \
         watching() { \"$T\" watch --for 100s --format json \"$@\" >watched.json 2>watched.err & W=$!; \
             until grep -q '^watching' watched.err; do kill -0 $W; sleep 0.05; done; }; \
@@ -36,21 +36,21 @@ fn in_namespace_of(bench: &Bench, script: &str, ros: Option<&Ros>) -> Output {
 }
 
 /// What the capture of a script found; the script must have succeeded.
-fn watched(bench: &Bench, output: &Output) -> Value {
+pub fn watched(bench: &Bench, output: &Output) -> Value {
     let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap_or_default();
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stderr), read("watched.err"));
     serde_json::from_str(&read("watched.json")).unwrap()
 }
 
 /// The writers of all topics with samples of a study, with the names of the topics.
-fn writers(found: &Value) -> Vec<(&Value, &Value)> {
+pub fn writers(found: &Value) -> Vec<(&Value, &Value)> {
     let topics = found["topics"].as_array().unwrap().iter();
     let all = topics.flat_map(|topic| topic["writers"].as_array().unwrap().iter().map(move |writer| (topic, writer)));
     all.filter(|(_, writer)| writer["samples"].as_u64().unwrap() > 0).collect()
 }
 
 /// A study of two processes over the loopback interface, with 320 round trips of 8 KiB.
-fn two_processes(driver: &str) -> String {
+pub fn two_processes(driver: &str) -> String {
     study(driver, "listener", "process", "loopback")
 }
 
@@ -112,7 +112,10 @@ fn talkers_are_seen(driver: &str, vendor: &str, ros: Option<&Ros>) {
         let protocol = |what: &str| writer["protocol"][what].as_u64().unwrap();
         // A talker that was held up sends several samples in one packet; those behind the copied bytes are numbers that were not seen.
         let all = samples + protocol("first_not_seen") + protocol("numbers_not_seen");
-        assert_eq!((writer["vendor"].as_str(), all), (Some(vendor), SENT), "{writer:#}");
+        // So can be the last ones, which then are no numbers between others.
+        let behind = found["unread"]["behind_copied"].as_u64().unwrap();
+        assert!(all == SENT || (SENT - 5..SENT).contains(&all) && behind > 0, "{all} of {SENT}: {writer:#}");
+        assert_eq!(writer["vendor"].as_str(), Some(vendor), "{writer:#}");
         assert!(samples > SENT * 9 / 10, "{writer:#}");
         // A program that gives no time has no lateness, and no other number takes its place.
         let late = writer["lateness"]["range"]["count"].as_u64().unwrap_or(0);

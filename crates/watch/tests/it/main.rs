@@ -1,12 +1,14 @@
 //! Feeds packets of which everything is known: writers, samples, retransmissions, replays, fragments and losses.
 
+mod chain;
+mod file;
 mod study;
 mod wire;
 
 use tailbound_document::{WatchReport, WatchedProtocol, WatchedWriter};
 use tailbound_watch::{Seen, Watch};
 use wire::{
-    PING, PONG, Peer, data, data_of, fragment, gap, heartbeat, info_dst, info_ts, message, nack, nack_fragments,
+    FAR, PING, PONG, Peer, data, data_of, fragment, gap, heartbeat, info_dst, info_ts, message, nack, nack_fragments,
     writer_announced,
 };
 
@@ -279,7 +281,7 @@ fn samples_from_elsewhere_are_above_the_fastest() {
     let mut watch = Watch::new("eth0".into(), BEGIN, Default::default());
     for n in 1..=500 {
         let (late, away) = (if n == 77 { 900 * US } else { 100 * US }, 7_200 * SECOND);
-        let bytes = PING.datagram(PONG, &message(PING, &[info_ts(BEGIN + n * MS - late - away), data(n, 64)]));
+        let bytes = FAR.datagram(PONG, &message(FAR, &[info_ts(BEGIN + n * MS - late - away), data(n, 64)]));
         watch.packet(Seen { stamp_ns: BEGIN + n * MS, interface: 2, is_sent: false, bytes: &bytes });
     }
     let report = watch.report(BEGIN + SECOND, 0, Default::default());

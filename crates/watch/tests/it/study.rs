@@ -7,6 +7,7 @@ fn writer(rate_hz: f64, bytes: (u32, u32)) -> WatchedWriter {
     WatchedWriter {
         guid: "01100000.00000000.00000001.00000103".into(),
         vendor: "Cyclone DDS".into(),
+        node: None,
         participant: None,
         address: Some("127.0.0.1".into()),
         is_here: true,
@@ -43,6 +44,7 @@ fn report(topics: Vec<WatchedTopic>) -> WatchReport {
         shared_memory: Default::default(),
         participants: 1,
         topics,
+        chain: None,
         warnings: Vec::new(),
     }
 }

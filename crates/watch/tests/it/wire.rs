@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 const WRITER: [u8; 4] = [0, 0, 1, 3];
 const READER: [u8; 4] = [0, 0, 1, 4];
 
-/// A participant at an address of the loopback network.
+/// A participant at an address of the loopback network, or, from 100 on, of another one.
 #[derive(Clone, Copy)]
 pub struct Peer {
     pub host: u8,
@@ -15,6 +15,8 @@ pub struct Peer {
 }
 
 pub const PING: Peer = Peer { host: 1, port: 7411, prefix: 1 };
+/// On another host.
+pub const FAR: Peer = Peer { host: 101, port: 7411, prefix: 3 };
 pub const PONG: Peer = Peer { host: 2, port: 7411, prefix: 2 };
 
 impl Peer {
@@ -24,7 +26,11 @@ impl Peer {
         ip.extend(id.to_be_bytes());
         ip.extend(place.to_be_bytes());
         ip.extend([64, 17, 0, 0]);
-        ip.extend([self, to].map(|peer| Ipv4Addr::new(127, 0, 0, peer.host).octets()).concat());
+        ip.extend(
+            [self, to]
+                .map(|peer| Ipv4Addr::new(if peer.host < 100 { 127 } else { 10 }, 0, 0, peer.host).octets())
+                .concat(),
+        );
         ip
     }
 
@@ -135,8 +141,34 @@ pub fn gap(start: i64, end: i64) -> Vec<u8> {
     submessage(0x08, 0, &[READER.to_vec(), WRITER.to_vec(), sequence(start), set(end, &[])].concat())
 }
 
+/// The number of a writer in its participant.
+#[derive(Clone, Copy)]
+pub struct Entity(pub u8);
+
+impl Entity {
+    fn bytes(self) -> [u8; 4] {
+        [0, 0, self.0, 3]
+    }
+}
+
+/// A sample of 40 bytes whose first member is a time, as in a header of ROS 2.
+pub fn data_with(writer: Entity, number: i64, header_ns: i64) -> Vec<u8> {
+    let members = [vec![0, 0, 16, 0], vec![0; 4], writer.bytes().to_vec(), sequence(number)].concat();
+    let time = [((header_ns / 1_000_000_000) as u32).to_le_bytes(), ((header_ns % 1_000_000_000) as u32).to_le_bytes()];
+    submessage(0x15, 4, &[members, vec![0, 1, 0, 0], time.concat(), vec![number as u8; 32]].concat())
+}
+
 /// The announcement of the writer, with a deadline of 200 ms.
 pub fn writer_announced(of: Peer, topic: &str, type_name: &str) -> Vec<u8> {
+    announced(of, WRITER, topic, type_name)
+}
+
+/// The same of another writer.
+pub fn writer_announced_as(of: Peer, writer: Entity, topic: &str, type_name: &str) -> Vec<u8> {
+    announced(of, writer.bytes(), topic, type_name)
+}
+
+fn announced(of: Peer, writer: [u8; 4], topic: &str, type_name: &str) -> Vec<u8> {
     let parameter = |id: u16, value: &[u8]| {
         let mut value = value.to_vec();
         value.resize(value.len().next_multiple_of(4), 0);
@@ -147,7 +179,7 @@ pub fn writer_announced(of: Peer, topic: &str, type_name: &str) -> Vec<u8> {
     let list = [
         parameter(0x05, &text(topic)),
         parameter(0x07, &text(type_name)),
-        parameter(0x5a, &[of.prefix().to_vec(), WRITER.to_vec()].concat()),
+        parameter(0x5a, &[of.prefix().to_vec(), writer.to_vec()].concat()),
         parameter(0x1a, &[2u32.to_le_bytes(), 0u32.to_le_bytes(), 0u32.to_le_bytes()].concat()),
         parameter(0x1d, &1u32.to_le_bytes()),
         parameter(0x23, &fifth_of_second),
