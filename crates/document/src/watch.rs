@@ -221,3 +221,60 @@ pub struct WatchedProtocol {
     /// Samples that were asked for at least 1 s before the end, and never acknowledged, counted for each reader.
     pub lost: u64,
 }
+
+/// Two captures side by side: an earlier one (a) and a later one (b).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchComparison {
+    /// The earlier capture.
+    pub a: ComparedCapture,
+    /// The later capture.
+    pub b: ComparedCapture,
+    /// Topics that both have, those whose lateness grew most first.
+    pub topics: Vec<ComparedTopic>,
+    /// Topics with samples in the earlier capture alone.
+    pub only_a: Vec<String>,
+    /// Topics with samples in the later capture alone.
+    pub only_b: Vec<String>,
+}
+
+/// One of two captures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedCapture {
+    /// Where packets were captured.
+    pub place: String,
+    /// When the capture began, ns since 1970.
+    pub begin_ns: i64,
+    /// Length of the capture in ns.
+    pub duration_ns: i64,
+}
+
+/// A topic in two captures; of pairs, the first value is the one of the earlier capture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedTopic {
+    /// Name of the topic, in ROS 2 if it is one of ROS 2.
+    pub topic: String,
+    /// Samples of all writers.
+    pub samples: (u64, u64),
+    /// Samples per second of all writers together; absent if it is not known.
+    pub rate_hz: (Option<f64>, Option<f64>),
+    /// Samples, or fragments, that were sent again.
+    pub again: (u64, u64),
+    /// Samples that were requested and never acknowledged.
+    pub lost: (u64, u64),
+    /// The lateness; empty if a capture has none.
+    pub lateness: Vec<ComparedLateness>,
+}
+
+/// A quantile of the lateness in two captures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedLateness {
+    /// `p50` or `p99`.
+    pub statistic: String,
+    /// The quantile in both captures, ns.
+    pub value_ns: (i64, i64),
+    /// The later one divided by the earlier one; absent if the earlier one is not above zero.
+    pub ratio: Option<f64>,
+    /// 95 % interval of the ratio by the variation within each capture (moving blocks): what differs between two captures of one system is
+    /// not in it, so that it gives no verdict. Absent with fewer than 256 samples.
+    pub within: Option<(f64, f64)>,
+}

@@ -29,6 +29,8 @@ mod terminal;
 mod text;
 mod trial_line;
 mod watched;
+mod watched_compared;
+mod watched_page;
 
 pub use budget::{render_budget_junit, render_budget_markdown, render_budget_terminal};
 pub use cause_words::cause_words;
@@ -59,6 +61,8 @@ pub use terminal::render_terminal;
 pub use text::wrap;
 pub use trial_line::{trial_causes, trial_line};
 pub use watched::{render_watch, watch_schema};
+pub use watched_compared::render_watch_comparison;
+pub use watched_page::render_watch_html;
 
 use tailbound_record::{Record, RecordError};
 

@@ -13,8 +13,7 @@ const NONE: &str = "-";
 pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut lines = wrap(&first_line(report), width, 2);
-    let rows: Vec<(&WatchedTopic, &WatchedWriter)> =
-        report.topics.iter().flat_map(|topic| topic.writers.iter().map(move |writer| (topic, writer))).collect();
+    let rows = rows(report);
     if !rows.is_empty() {
         let (first, others) = columns(&rows);
         for grid in Grid::of_columns(&first, others, width) {
@@ -35,13 +34,18 @@ pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String 
     lines.join("\n") + "\n"
 }
 
+/// Each writer with its topic.
+pub(crate) fn rows(report: &WatchReport) -> Vec<(&WatchedTopic, &WatchedWriter)> {
+    report.topics.iter().flat_map(|topic| topic.writers.iter().map(move |writer| (topic, writer))).collect()
+}
+
 /// The JSON Schema of the document of what was seen, as text.
 pub fn watch_schema() -> String {
     schema_of::<WatchReport>("watch")
 }
 
 /// How many topics were on the wire, and what was not.
-fn first_line(report: &WatchReport) -> String {
+pub(crate) fn first_line(report: &WatchReport) -> String {
     let (seen, mut silent): (Vec<_>, Vec<_>) =
         report.topics.iter().partition(|topic| topic.writers.iter().any(|writer| writer.samples > 0));
     // Of a writer that is known only because a reader answers it, nothing was announced.
@@ -89,7 +93,7 @@ fn name(topic: &WatchedTopic, writer: &WatchedWriter) -> String {
 }
 
 /// The column of names, and the columns of figures.
-fn columns(rows: &[(&WatchedTopic, &WatchedWriter)]) -> (Column, Vec<Column>) {
+pub(crate) fn columns(rows: &[(&WatchedTopic, &WatchedWriter)]) -> (Column, Vec<Column>) {
     let column = |head: &str, right: bool, cell: &dyn Fn(&WatchedWriter) -> String| Column {
         head: head.to_owned(),
         cells: rows.iter().map(|(_, writer)| (cell(writer), String::new())).collect(),
@@ -137,7 +141,7 @@ fn columns(rows: &[(&WatchedTopic, &WatchedWriter)]) -> (Column, Vec<Column>) {
 }
 
 /// A chain of topics in words.
-fn chain(chain: &WatchedChain) -> Vec<String> {
+pub(crate) fn chain(chain: &WatchedChain) -> Vec<String> {
     let figures = |range: &WatchedRange| {
         let p99 = range.p99_ns.map(|ns| format!(", p99 {}", time(ns as f64))).unwrap_or_default();
         format!("p50 {}{p99}, max {}", time(range.p50_ns as f64), time(range.max_ns as f64))
@@ -189,7 +193,7 @@ fn chain(chain: &WatchedChain) -> Vec<String> {
 }
 
 /// What the figures mean.
-fn notes(report: &WatchReport, rows: &[(&WatchedTopic, &WatchedWriter)]) -> Vec<String> {
+pub(crate) fn notes(report: &WatchReport, rows: &[(&WatchedTopic, &WatchedWriter)]) -> Vec<String> {
     let mut notes = Vec::new();
     let late: Vec<&WatchedLateness> = rows.iter().filter_map(|(_, writer)| writer.lateness.as_ref()).collect();
     if !late.is_empty() {

@@ -8,6 +8,7 @@
 mod again;
 mod bag;
 mod chain;
+mod compare;
 mod copies;
 mod file;
 mod header;
@@ -24,6 +25,7 @@ mod watch;
 mod writer;
 
 pub use bag::{Bag, BagError, read_mcap};
+pub use compare::{CaptureRecord, compare};
 pub use file::{CaptureFile, CaptureFileError, read_capture};
 pub use names::guid_words;
 pub use study::{NoStudy, SavedStudy, study};

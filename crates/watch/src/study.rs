@@ -1,5 +1,6 @@
 //! From what was seen to a study that can be repeated: one topic is measured, and the others become loads of its size and rate.
 
+use crate::names::shown;
 use tailbound_document::number::count;
 use tailbound_document::{WatchReport, WatchedTopic, WatchedWriter};
 
@@ -48,24 +49,20 @@ struct Flow<'a> {
 pub fn study(report: &WatchReport, topic: Option<&str>) -> Result<SavedStudy, NoStudy> {
     let mut flows: Vec<Flow<'_>> = report.topics.iter().flat_map(flows_of).collect();
     let known = report.topics.iter().filter(|topic| flows_of(topic).next().is_some());
-    let names: Vec<(String, &str)> = known.filter_map(|topic| Some((name(topic)?, topic.topic.as_deref()?))).collect();
+    let names: Vec<(String, &str)> =
+        known.filter_map(|topic| Some((shown(topic)?.to_owned(), topic.topic.as_deref()?))).collect();
     let is_wanted = |(name, on_wire): &&(String, &str)| topic.is_none_or(|topic| name == topic || *on_wire == topic);
     let Some((measured_name, _)) = names.iter().find(is_wanted) else {
         let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
         return Err(if names.is_empty() { NoStudy::NothingSeen } else { NoStudy::NoSuchTopic(names) });
     };
-    let of_topic = flows.iter().enumerate().filter(|(_, flow)| name(flow.topic).as_ref() == Some(measured_name));
+    let of_topic = flows.iter().enumerate().filter(|(_, flow)| shown(flow.topic) == Some(measured_name.as_str()));
     let Some((at, _)) = of_topic.max_by_key(|(_, flow)| flow.writer.samples) else { return Err(NoStudy::NothingSeen) };
     let measured = flows.swap_remove(at);
     flows.sort_by(|a, b| bytes_per_s(b).total_cmp(&bytes_per_s(a)));
     let left_out = flows.split_off(flows.len().min(MOST_LOADS));
     let text = text(report, measured_name, &measured, &flows, &left_out);
     Ok(SavedStudy { text, topic: measured_name.clone(), loads: flows.len() })
-}
-
-/// The name of a topic, as ROS 2 has it if it is one of ROS 2.
-fn name(topic: &WatchedTopic) -> Option<String> {
-    topic.ros_topic.clone().or_else(|| topic.topic.clone())
 }
 
 fn flows_of(topic: &WatchedTopic) -> impl Iterator<Item = Flow<'_>> {
@@ -115,7 +112,8 @@ fn text(report: &WatchReport, name: &str, measured: &Flow<'_>, loads: &[Flow<'_>
         lines.push("load:".to_owned());
     }
     for load in loads {
-        let of = self::name(load.topic).unwrap_or_else(|| format!("a topic that is not known, {}", load.writer.guid));
+        let of =
+            shown(load.topic).map_or_else(|| format!("a topic that is not known, {}", load.writer.guid), str::to_owned);
         lines.push(format!("  # {}", of.replace(char::is_control, " ")));
         let (payload, rate) = (load.payload_bytes, hertz(load.rate_hz));
         lines.push(format!("  - {{ run: {{ topic: {{ payload: {payload} B, rate: {rate} }} }} }}"));

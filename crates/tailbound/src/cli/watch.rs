@@ -52,6 +52,9 @@ pub struct Watch {
     /// when it was captured (ns since 1970)
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
+    /// Make a new directory with what was seen, its page and each sample: `report` shows it again, `compare` shows two of them side by side
+    #[arg(long, value_name = "DIR", conflicts_with = "samples")]
+    pub out: Option<PathBuf>,
     /// Make a new study file of what was seen: one topic is measured, the others are loads of the same sizes and rates
     #[arg(long, value_name = "FILE")]
     pub save_study: Option<PathBuf>,

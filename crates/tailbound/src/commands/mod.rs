@@ -6,6 +6,7 @@ mod agent_holder;
 mod budget;
 mod budget_file;
 mod bundle;
+mod captured;
 mod clock;
 mod compare;
 mod discovery_server;
@@ -50,6 +51,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Ping(args) => ping::ping(&args),
         Command::Quick(args) => quick::quick(&args),
         Command::Run(args) => run::run(&args),
+        Command::Report(args) if captured::is_capture(&args.record) => captured::report(&args),
         Command::Report(args) => report::report(&args),
         Command::Import(args) => import::import(&args),
         Command::Bundle(args) => bundle::bundle(&args),
@@ -57,6 +59,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Pod { command } => pod::pod(&command),
         Command::K8s { command } => k8s::k8s(&command),
         Command::Budget(args) => budget::budget(&args),
+        Command::Compare(args) if captured::is_of_captures(&args) => captured::compare(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Tune(args) => tune::tune(&args),

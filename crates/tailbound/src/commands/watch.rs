@@ -208,6 +208,7 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     report.warnings.extend(steps.warning());
     report.warnings.extend(limit.and_then(|limit| limit.warning()));
     files.metrics(&report);
+    files.record(&report);
     Ok((report, files.failed))
 }
 

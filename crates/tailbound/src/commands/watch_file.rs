@@ -34,6 +34,7 @@ pub fn read(args: &Watch, path: &Path) -> Result<WatchReport, Failure> {
     let mut report = state.report(end_ns, 0, Default::default());
     report.warnings.extend(warnings(&found));
     files.metrics(&report);
+    files.record(&report);
     match files.failed {
         Some(failed) => Err(failed),
         None => Ok(report),

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::errln;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tailbound_host::{Capture, realtime_ns};
 use tailbound_report::WatchReport;
@@ -40,7 +40,8 @@ pub fn save_study(report: &WatchReport, topic: Option<&str>, path: &Path) -> Res
 
 /// What is written while packets are captured.
 pub struct Files<'a> {
-    samples: Option<SampleFile<'a>>,
+    out: Option<&'a Path>,
+    samples: Option<SampleFile>,
     metrics: Option<&'a MetricsFile>,
     metrics_at: Instant,
     /// The first file that could not be written. No other is written after it.
@@ -49,11 +50,21 @@ pub struct Files<'a> {
 
 impl<'a> Files<'a> {
     pub fn create(args: &'a Watch, state: &mut State) -> Result<Files<'a>, Failure> {
-        let samples = args.samples.as_deref().map(SampleFile::create).transpose()?;
+        let mut samples = args.samples.as_deref().map(|path| SampleFile::create(path.to_owned())).transpose()?;
+        if let Some(out) = &args.out {
+            std::fs::create_dir(out).map_err(|e| not_written(out, &e, "--out"))?;
+            samples = Some(SampleFile::create(out.join(SAMPLES))?);
+        }
         if samples.is_some() {
             state.keep_samples();
         }
-        Ok(Files { samples, metrics: args.metrics.as_ref(), metrics_at: Instant::now(), failed: None })
+        Ok(Files {
+            out: args.out.as_deref(),
+            samples,
+            metrics: args.metrics.as_ref(),
+            metrics_at: Instant::now(),
+            failed: None,
+        })
     }
 
     /// Appends the samples of a turn, and writes the metrics when their time has come.
@@ -72,6 +83,16 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// Writes what was seen, and its page, into the directory of `--out`.
+    pub fn record(&mut self, report: &WatchReport) {
+        if let (Some(out), None) = (self.out, &self.failed) {
+            let json = serde_json::to_vec_pretty(report).map_err(Failure::unexpected);
+            let written = json.and_then(|json| write(&out.join(REPORT), &json));
+            let page = tailbound_report::render_watch_html(report);
+            self.failed = written.and_then(|()| write(&out.join("report.html"), page.as_bytes())).err();
+        }
+    }
+
     pub fn metrics(&mut self, report: &WatchReport) {
         if let (Some(MetricsFile { path, format }), None) = (self.metrics, &self.failed) {
             let text = tailbound_report::render_watch_metrics(report, *format);
@@ -80,15 +101,23 @@ impl<'a> Files<'a> {
     }
 }
 
+/// Names of the files in the directory of `--out`.
+pub const REPORT: &str = "watch.json";
+pub const SAMPLES: &str = "samples.csv";
+
+fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, content).map_err(|e| not_written(path, &e, "--out"))
+}
+
 /// The file of `--samples`.
-struct SampleFile<'a> {
-    path: &'a Path,
+struct SampleFile {
+    path: PathBuf,
     file: BufWriter<File>,
 }
 
-impl<'a> SampleFile<'a> {
-    fn create(path: &'a Path) -> Result<SampleFile<'a>, Failure> {
-        let file = File::create_new(path).map_err(|e| not_written(path, &e, "--samples"))?;
+impl SampleFile {
+    fn create(path: PathBuf) -> Result<SampleFile, Failure> {
+        let file = File::create_new(&path).map_err(|e| not_written(&path, &e, "--samples"))?;
         let mut file = SampleFile { path, file: BufWriter::new(file) };
         file.line("writer,number,source_ns,captured_ns")?;
         Ok(file)
@@ -100,11 +129,11 @@ impl<'a> SampleFile<'a> {
             let source = source_ns.map(|ns| ns.to_string()).unwrap_or_default();
             self.line(&format!("{},{number},{source},{stamp_ns}", guid_words(writer)))?;
         }
-        self.file.flush().map_err(|e| not_written(self.path, &e, "--samples"))
+        self.file.flush().map_err(|e| not_written(&self.path, &e, "--samples"))
     }
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
-        writeln!(self.file, "{text}").map_err(|e| not_written(self.path, &e, "--samples"))
+        writeln!(self.file, "{text}").map_err(|e| not_written(&self.path, &e, "--samples"))
     }
 }
 

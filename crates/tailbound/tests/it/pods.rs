@@ -180,31 +180,23 @@ fn what_a_pod_sends_is_watched() {
 #[test]
 fn the_published_studies_of_pod_networks_have_their_figures() {
     let Some(cluster) = Cluster::new() else { return };
-    for (study, filled, impossible) in [
-        ("kubernetes-networks", &["all, 64 B to 63,000 B"][..], 0),
-        ("kubernetes-latency", &["small messages"], 0),
-        ("kubernetes-subscribers", &["host network"], 2),
-        ("kubernetes-subscribers-latency", &["host network"], 2),
+    for (study, filled) in [
+        ("kubernetes-networks", "all, 64 B to 63,000 B"),
+        ("kubernetes-latency", "small messages"),
+        ("kubernetes-subscribers", "host network"),
+        ("kubernetes-subscribers-latency", "host network"),
     ] {
         cluster.bench.remove_record();
         let short = ["measure.duration=500ms", "payload=[64 B]", "repeat=1", "place.cpus=0"];
-        let driver = if study.starts_with("kubernetes-s") {
-            None
-        } else {
-            Some("driver=[{ cyclonedds: { max_message_size: 8192 } }]")
+        let driver = match study.starts_with("kubernetes-subscribers") {
+            true => None,
+            false => Some("driver=[{ cyclonedds: { max_message_size: 8192 } }]"),
         };
         let settings: Vec<&str> = short.into_iter().chain(driver).collect();
         let report = built_in(&cluster.bench, cluster.tailbound(), study, &settings);
-        let possible = |c: &&serde_json::Value| c["not_possible"].is_null();
-        let conditions = report["conditions"].as_array().unwrap();
-        let left_out = conditions.iter().filter(|c| !possible(c)).count();
-        println!("{study}: {} conditions, {left_out} not possible", conditions.len());
-        assert_eq!(left_out, impossible, "{study}: {:?}", conditions.iter().find(|c| !possible(c)));
         let table = report["published"][0]["name"].as_str().unwrap();
-        for row in filled {
-            let cells = published(&report, table, row);
-            assert!(cells.iter().all(|cell| cell["here"].is_array()), "{study}, {row}: {cells:?}");
-        }
+        let cells = published(&report, table, filled);
+        assert!(cells.iter().all(|cell| cell["here"].is_array()), "{study}: {cells:?} {}", report["findings"]);
     }
 }
 

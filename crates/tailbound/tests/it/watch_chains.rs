@@ -8,7 +8,7 @@ use crate::support::{Bench, exit_and_stderr, fastdds};
 use crate::watch::{SENT, in_namespace, in_namespace_of, two_processes, watched, writers};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tailbound_model::{HopPlace, NO_TIME, Switches};
+use tailbound_model::{HopPlace, NO_TIME, RecordedBy, Switches};
 
 /// A number of the document, which must be there.
 fn number(of: &Value) -> i64 {
@@ -205,7 +205,16 @@ fn stamps_are_those_of_the_trace_point(driver: &str) {
     let found = watched(&bench, &in_namespace(&bench, script));
     // The clocks drift against each other while the test runs.
     let drift_ns = (offset() - before_ns).abs();
-    if !bench.is_recorded_by_bpf("ping") {
+    // A short trial can end without a recording.
+    let recording = |trial: usize| -> Option<Switches> {
+        let file = std::fs::read(bench.path(&format!("record/switches/{trial}-ping.json"))).ok()?;
+        Some(serde_json::from_slice(&file).unwrap())
+    };
+    let by_bpf = |seen: &Switches| seen.recorder.as_ref().is_some_and(|recorder| recorder.by == RecordedBy::Bpf);
+    let recordings: Vec<Option<Switches>> = (0..TRIALS).map(recording).collect();
+    assert!(recordings.iter().flatten().count() > TRIALS / 2, "{found:#}");
+    if !recordings.iter().flatten().all(by_bpf) {
+        println!("skipped: BPF cannot be used here");
         return;
     }
     // Samples by the identity of their writer: when each was captured, monotonic.
@@ -224,9 +233,8 @@ fn stamps_are_those_of_the_trace_point(driver: &str) {
     assert_eq!(trials.len(), TRIALS, "{found:#}");
     let mut apart: Vec<i64> = Vec::new();
     for (trial, samples) in trials.iter().enumerate() {
-        // A trial that was disturbed has no recording.
-        let Ok(file) = std::fs::read(bench.path(&format!("record/switches/{trial}-ping.json"))) else { continue };
-        let packets = serde_json::from_slice::<Switches>(&file).unwrap().packets.expect("the ways of packets");
+        let Some(recorded) = &recordings[trial] else { continue };
+        let packets = recorded.packets.as_ref().expect("the ways of packets");
         let mut sent: BTreeMap<u64, i64> = BTreeMap::new();
         for hop in packets.hops.iter().filter(|hop| hop.at == HopPlace::Transmitted && hop.seq >> 48 == 0) {
             sent.entry(hop.seq).or_insert(hop.at_ns);
@@ -241,7 +249,7 @@ fn stamps_are_those_of_the_trace_point(driver: &str) {
         apart[all / 2],
         apart[all - 1]
     );
-    assert!(all >= 40 * (TRIALS - 2), "{all}");
+    assert!(all >= 40 * (TRIALS / 2), "{all}");
     // The virtual machine of the tests can take a CPU away between the two.
     assert!(within * 100 >= all * 97, "{apart:?}");
 }
@@ -258,4 +266,56 @@ fn stamps_of_fastdds_are_those_of_the_trace_point() {
     if !cannot() && fastdds::built().is_some() {
         stamps_are_those_of_the_trace_point("{ fastdds: { transport: udp } }");
     }
+}
+
+/// Test: two recorded captures of one system are shown again, and side by side; the page needs no other file.
+#[test]
+fn recorded_captures_are_shown_and_compared() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    // The names of topics are new in each run, so that one run is captured twice.
+    bench.study(&two_processes("cyclonedds").replace("slots: 300", "slots: 1000"));
+    let script = "\"$T\" watch --for 100s --out one >/dev/null 2>one.err & A=$!; \"$T\" watch --for 100s --out two >/dev/null 2>two.err & B=$!; \
+        for f in one two; do until grep -q '^watching' $f.err; do sleep 0.05; done; done; \
+        \"$T\" run study.yaml --out record >/dev/null; sleep 0.3; kill -INT $A $B; wait $A; wait $B";
+    let output = in_namespace(&bench, script);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = |args: &[&str]| {
+        let output = bench.tailbound().args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", exit_and_stderr(&output).1);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let one: Value = serde_json::from_str(&shown(&["report", "one", "--format", "json"])).unwrap();
+    assert_eq!(one, serde_json::from_slice::<Value>(&std::fs::read(bench.path("one/watch.json")).unwrap()).unwrap());
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(shown(&["report", "one"])).contains("2 topics on the wire"));
+    let page = std::fs::read_to_string(bench.path("one/report.html")).unwrap();
+    assert_eq!(page, shown(&["report", "one", "--format", "html"]));
+    assert!(page.contains("tailbound_ping") && !page.contains("http:") && !page.contains("https:"), "{page}");
+    let compared: Value = serde_json::from_str(&shown(&["compare", "one", "two", "--format", "json"])).unwrap();
+    let topics = compared["topics"].as_array().unwrap();
+    assert_eq!(topics.len(), 2, "{compared:#}");
+    for topic in topics {
+        assert_eq!(topic["samples"], serde_json::json!([1020, 1020]), "{topic:#}");
+        let late = &topic["lateness"][0];
+        // Two stamps of the same packets.
+        let ratio = late["ratio"].as_f64().unwrap();
+        assert!((0.8..1.25).contains(&ratio) && late["within"].is_array(), "{topic:#}");
+    }
+    assert!(words(shown(&["compare", "one", "two"])).contains("so that it is no verdict"));
+    std::fs::write(bench.path("two/samples.csv"), "writer,number,source_ns,captured_ns\nthis is none\n").unwrap();
+    let refused = |args: &[&str]| {
+        let (code, text) = exit_and_stderr(&bench.tailbound().args(args).output().unwrap());
+        format!("{}\nexit {code}\n{text}", args.join(" "))
+    };
+    let all = [
+        refused(&["compare", "one", "two"]),
+        refused(&["compare", "one", "record"]),
+        refused(&["report", "one", "--format", "csv"]),
+        refused(&["compare", "one", "two", "--format", "md"]),
+        refused(&["watch", "--out", "one", "--for", "1s"]),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
 }

@@ -1,6 +1,7 @@
 //! Feeds packets of which everything is known: writers, samples, retransmissions, replays, fragments and losses.
 
 mod chain;
+mod compare;
 mod file;
 mod study;
 mod wire;

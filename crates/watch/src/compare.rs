@@ -1,0 +1,112 @@
+//! Compares two captures of a system, topic by topic.
+
+use crate::names::shown;
+use std::collections::BTreeMap;
+use tailbound_document::{
+    ComparedCapture, ComparedLateness, ComparedTopic, WatchComparison, WatchReport, WatchedTopic, WatchedWriter,
+};
+use tailbound_stats::Quantile;
+use tailbound_stats::compare::{Chunks, Statistic, within_runs};
+
+/// The compared quantiles, and how many samples each needs, as in reports.
+const QUANTILES: [(&str, f64, usize); 2] = [("p50", 0.5, 1), ("p99", 0.99, 368)];
+
+/// A capture that was recorded.
+#[derive(Debug, Clone)]
+pub struct CaptureRecord {
+    /// What was seen.
+    pub report: WatchReport,
+    /// Capture stamp minus source timestamp of each sample, in the order of the capture, by the identity of its writer, ns.
+    pub late_ns: BTreeMap<String, Vec<i64>>,
+}
+
+/// A topic of one capture: its writers, and the lateness of their samples.
+struct Topic<'a> {
+    writers: Vec<&'a WatchedWriter>,
+    late_ns: Vec<i64>,
+}
+
+/// Compares an earlier capture with a later one.
+pub fn compare(a: &CaptureRecord, b: &CaptureRecord) -> WatchComparison {
+    let (in_a, in_b) = (topics(a), topics(b));
+    let both = in_a.iter().filter_map(|(name, topic)| Some(compared(name, topic, in_b.get(name)?)));
+    let mut topics: Vec<ComparedTopic> = both.collect();
+    let growth = |topic: &ComparedTopic| topic.lateness.last().and_then(|late| late.ratio).unwrap_or(0.0);
+    topics.sort_by(|a, b| growth(b).total_cmp(&growth(a)));
+    let only = |of: &BTreeMap<String, Topic<'_>>, other: &BTreeMap<String, Topic<'_>>| {
+        of.keys().filter(|name| !other.contains_key(*name)).cloned().collect()
+    };
+    WatchComparison {
+        a: capture(&a.report),
+        b: capture(&b.report),
+        topics,
+        only_a: only(&in_a, &in_b),
+        only_b: only(&in_b, &in_a),
+    }
+}
+
+fn capture(report: &WatchReport) -> ComparedCapture {
+    ComparedCapture { place: report.place.clone(), begin_ns: report.begin_ns, duration_ns: report.duration_ns }
+}
+
+/// The topics with a known name and samples. Writers change their identity when their program starts again, topics keep their name.
+fn topics(record: &CaptureRecord) -> BTreeMap<String, Topic<'_>> {
+    let mut all: BTreeMap<String, Topic<'_>> = BTreeMap::new();
+    let named = |topic: &WatchedTopic| shown(topic).map(str::to_owned);
+    for (name, topic) in record.report.topics.iter().filter_map(|topic| Some((named(topic)?, topic))) {
+        for writer in topic.writers.iter().filter(|writer| writer.samples > 0) {
+            let entry = all.entry(name.clone()).or_insert_with(|| Topic { writers: Vec::new(), late_ns: Vec::new() });
+            entry.writers.push(writer);
+            let late = record.late_ns.get(&writer.guid).map(Vec::as_slice).unwrap_or_default();
+            let is_above = writer.lateness.as_ref().is_some_and(|late| late.is_above_fastest);
+            let zero_ns = if is_above { late.iter().copied().min().unwrap_or(0) } else { 0 };
+            entry.late_ns.extend(late.iter().map(|ns| ns - zero_ns));
+        }
+    }
+    all
+}
+
+fn compared(name: &str, a: &Topic<'_>, b: &Topic<'_>) -> ComparedTopic {
+    let sum = |of: &dyn Fn(&WatchedWriter) -> u64| {
+        let side = |topic: &Topic<'_>| topic.writers.iter().map(|writer| of(writer)).sum();
+        (side(a), side(b))
+    };
+    let rate = |topic: &Topic<'_>| topic.writers.iter().map(|writer| writer.rate_hz).sum::<Option<f64>>();
+    ComparedTopic {
+        topic: name.to_owned(),
+        samples: sum(&|writer| writer.samples),
+        rate_hz: (rate(a), rate(b)),
+        again: sum(&|writer| writer.protocol.again),
+        lost: sum(&|writer| writer.protocol.lost),
+        lateness: lateness(&a.late_ns, &b.late_ns),
+    }
+}
+
+fn lateness(a: &[i64], b: &[i64]) -> Vec<ComparedLateness> {
+    let sorted = |values: &[i64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        sorted
+    };
+    let (in_a, in_b) = (sorted(a), sorted(b));
+    let chunks = |values: &[i64]| {
+        let mut chunks = Chunks::default();
+        chunks.push_all(values, i64::MAX);
+        [chunks]
+    };
+    let statistic = |(_, q, _): &(&str, f64, usize)| Quantile::from_f64(*q).ok().map(Statistic::Quantile);
+    let statistics: Vec<Statistic> = QUANTILES.iter().filter_map(statistic).collect();
+    let within = within_runs(&chunks(a), &chunks(b), &statistics);
+    let one = |of: usize, within: Option<(f64, f64)>| {
+        let (statistic, q, needs) = &QUANTILES[of];
+        if in_a.len().min(in_b.len()) < *needs {
+            return None;
+        }
+        let at = |values: &[i64]| values[((values.len() as f64 * q).ceil() as usize).clamp(1, values.len()) - 1];
+        let value_ns = (at(&in_a), at(&in_b));
+        let ratio = (value_ns.0 > 0).then(|| value_ns.1 as f64 / value_ns.0 as f64);
+        let within = within.map(|(low, high)| (low.exp(), high.exp()));
+        Some(ComparedLateness { statistic: (*statistic).to_owned(), value_ns, ratio, within })
+    };
+    within.into_iter().enumerate().filter_map(|(of, within)| one(of, within)).collect()
+}
