@@ -1,9 +1,19 @@
-//! Fuzzes what watching makes of packets: the input is a sequence of packets of RTPS over UDP, each with its length in front.
+//! Fuzzes what watching makes of packets: the input is a sequence of packets of RTPS over UDP, each with its length in front, or, if it
+//! begins as one, a file of another program.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use tailbound_watch::{Seen, Watch};
+use tailbound_watch::{Seen, Watch, read_capture};
 
 fuzz_target!(|bytes: &[u8]| {
+    if let [0xd4, 0xc3, ..] | [0xa1, 0xb2, ..] | [0x4d, 0x3c, ..] | [0x0a, 0x0d, ..] = bytes {
+        let mut watch = Watch::new("fuzz".into(), 0, Default::default());
+        watch.link(vec!["rt/a".into(), "rt/b".into()]);
+        if let Ok(found) = read_capture(std::io::Cursor::new(bytes.to_vec()), |packet| watch.packet(packet)) {
+            let report = watch.report(found.span_ns.1, 0, Default::default());
+            assert_eq!(report.packets + report.copies, found.packets);
+        }
+        return;
+    }
     let mut watch = Watch::new("fuzz".into(), 0, Default::default());
     watch.keep_samples();
     let (mut rest, mut packets) = (bytes, 0_u64);

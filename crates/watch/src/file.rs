@@ -12,6 +12,8 @@ const ROOM: usize = 1 << 20;
 /// Units of pcapng without another statement, and of pcap, per second.
 const MICROSECONDS: u64 = 1_000_000;
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
+/// The latest time that a packet can have: ns since 1970.
+const LATEST_NS: i128 = i64::MAX as i128 / 2;
 /// linux/if_packet.h: this host sent the packet.
 const OUTGOING: u16 = 4;
 
@@ -142,7 +144,8 @@ impl Found {
         };
         let ns = units * NANOSECONDS_PER_SECOND / i128::from(interface.units_per_s)
             + i128::from(interface.offset_s) * NANOSECONDS_PER_SECOND;
-        let stamp_ns = i64::try_from(ns).unwrap_or(0);
+        // Impossible times stay in a range whose differences are numbers.
+        let stamp_ns = i64::try_from(ns.clamp(0, LATEST_NS)).unwrap_or(0);
         let (first, last) = self.span_ns.unwrap_or((stamp_ns, stamp_ns));
         self.span_ns = Some((first.min(stamp_ns), last.max(stamp_ns)));
         self.packets += 1;

@@ -106,7 +106,7 @@ pub enum CompareFormat {
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Baseline record: the denominator of all ratios
+    /// Baseline record, or a directory of `watch --out`: the denominator of all ratios
     pub a: PathBuf,
     /// Record to compare with the baseline: the numerator of all ratios; if it is left out, two levels of a factor of A are compared
     #[arg(conflicts_with_all = ["factor", "levels"])]
