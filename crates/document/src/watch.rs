@@ -20,6 +20,9 @@ pub struct WatchReport {
     /// Packets that the kernel did not copy, because they were not read fast enough. If there are any, numbers of retransmissions,
     /// gaps and losses are not to be trusted.
     pub not_copied: u64,
+    /// Whether packets were read from a file: how many were not copied is then not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_file: bool,
     /// What could not be read of the messages.
     pub unread: UnreadReport,
     /// Packets from or to the ports of zenoh, which are not read.
@@ -69,7 +72,7 @@ pub struct WatchedHop {
     pub by_header: u64,
     /// Those whose cause is the newest message before them.
     pub by_time: u64,
-    /// Of these, those with more than one message of the causes since the last effect: the cause may be another one of them.
+    /// Of both, those with more than one possible cause: messages with the same stamp, or several messages since the last effect.
     pub ambiguous: u64,
     /// Those before which no message of the causes was captured.
     pub without_cause: u64,
@@ -235,6 +238,8 @@ pub struct WatchComparison {
     pub only_a: Vec<String>,
     /// Topics with samples in the later capture alone.
     pub only_b: Vec<String>,
+    /// Writers with samples whose topic is not known, in both captures: they are not compared.
+    pub unknown: (u64, u64),
 }
 
 /// One of two captures.
@@ -272,7 +277,10 @@ pub struct ComparedLateness {
     pub statistic: String,
     /// The quantile in both captures, ns.
     pub value_ns: (i64, i64),
-    /// The later one divided by the earlier one; absent if the earlier one is not above zero.
+    /// Whether the values are times above the fastest sample seen, because writers have another clock.
+    pub is_above_fastest: (bool, bool),
+    /// The later one divided by the earlier one; absent if the earlier one is not above zero, or if only one of them is above the
+    /// fastest.
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio by the variation within each capture (moving blocks): what differs between two captures of one system is
     /// not in it, so that it gives no verdict. Absent with fewer than 256 samples.

@@ -3,11 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Where a pod finds the name of its Kubernetes namespace, if it has the token of a service account.
-const NAMESPACE: &str = "var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/// Where a pod finds the name of its Kubernetes namespace, if it has the token of a service account: `/var/run` is often a link to
+/// `/run`, which would be followed from the root directory of this process.
+const NAMESPACE: [&str; 2] =
+    ["run/secrets/kubernetes.io/serviceaccount/namespace", "var/run/secrets/kubernetes.io/serviceaccount/namespace"];
+/// Most bytes of a file of a pod that are read.
+const MOST_BYTES: u64 = 4096;
 
 /// A pod that runs on this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,19 +27,34 @@ pub struct PodProcess {
 pub fn pods_named(name: &str) -> Vec<PodProcess> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let of_node = fs::metadata("/proc/1/ns/net").map(|space| space.ino()).ok();
     // A pod has one network namespace and several processes.
     let mut found: BTreeMap<u64, PodProcess> = BTreeMap::new();
     for pid in pids {
         let process = Path::new("/proc").join(pid.to_string());
         let is_of_pod = fs::read_to_string(process.join("cgroup")).is_ok_and(|text| text.contains("kubepods"));
-        let text =
-            |path: &str| fs::read_to_string(process.join("root").join(path)).ok().map(|text| text.trim().to_owned());
+        let text = |path: &str| small_file(&process.join("root").join(path));
         if !is_of_pod || text("etc/hostname").as_deref() != Some(name) {
             continue;
         }
         let Ok(space) = fs::metadata(process.join("ns/net")) else { continue };
+        if Some(space.ino()) == of_node {
+            continue;
+        }
         let pod = found.entry(space.ino()).or_insert(PodProcess { pid, namespace: None });
-        pod.namespace = pod.namespace.take().or_else(|| text(NAMESPACE));
+        pod.namespace = pod.namespace.take().or_else(|| NAMESPACE.into_iter().find_map(text));
     }
     found.into_values().collect()
+}
+
+/// The text of a small regular file. Files of a pod are those of others: a pipe is not waited for, and a link is not followed.
+fn small_file(path: &Path) -> Option<String> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.trim().to_owned())
 }

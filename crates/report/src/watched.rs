@@ -76,6 +76,7 @@ pub(crate) fn first_line(report: &WatchReport) -> String {
         parts.join("; "),
         plural(report.participants as usize, "participant"),
         match report.not_copied {
+            _ if report.from_file => "those that the program which captured them missed are not known".to_owned(),
             0 => "no packet missed".to_owned(),
             missed => format!("{} missed", plural(missed as usize, "packet")),
         }

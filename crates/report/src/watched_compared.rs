@@ -28,6 +28,27 @@ pub fn render_watch_comparison(comparison: &WatchComparison, width: usize, colou
             lines.extend(wrap(&format!("in {word} alone: {}", topics.join(", ")), width, 2));
         }
     }
+    let (in_a, in_b) = comparison.unknown;
+    if in_a + in_b > 0 {
+        lines.extend(wrap(
+            &format!(
+                "writers whose topic is not known, and which are not compared: {} in A, {} in B; capture with --ask",
+                count(in_a),
+                count(in_b)
+            ),
+            width,
+            2,
+        ));
+    }
+    let is_above =
+        |topic: &ComparedTopic| topic.lateness.iter().any(|late| late.is_above_fastest.0 || late.is_above_fastest.1);
+    if comparison.topics.iter().any(is_above) {
+        lines.extend(wrap(
+            "+: above the fastest sample seen, because a writer has another clock; no ratio to one without +.",
+            width,
+            2,
+        ));
+    }
     lines.extend(wrap(
         "ratio: the lateness of B divided by that of A. Its 95 % interval is by the variation within each capture alone: two captures of one \
          unchanged system differ by more, so that it is no verdict. Several captures of each side show how much.",
@@ -49,8 +70,13 @@ fn columns(topics: &[ComparedTopic]) -> (Column, Vec<Column>) {
     let of = |topic: &ComparedTopic, statistic: &str| -> Option<ComparedLateness> {
         topic.lateness.iter().find(|late| late.statistic == statistic).cloned()
     };
-    let late = |topic: &ComparedTopic, statistic: &str, side: fn(&ComparedLateness) -> i64| {
-        of(topic, statistic).map_or_else(|| NONE.to_owned(), |late| time(side(&late) as f64))
+    let late = |topic: &ComparedTopic, statistic: &str, is_a: bool| {
+        let (value, above) = match of(topic, statistic) {
+            None => return NONE.to_owned(),
+            Some(late) if is_a => (late.value_ns.0, late.is_above_fastest.0),
+            Some(late) => (late.value_ns.1, late.is_above_fastest.1),
+        };
+        format!("{}{}", if above { "+" } else { "" }, time(value as f64))
     };
     let ratio = |topic: &ComparedTopic, statistic: &str| {
         let late = of(topic, statistic);
@@ -63,11 +89,11 @@ fn columns(topics: &[ComparedTopic]) -> (Column, Vec<Column>) {
     let all = vec![
         column("per second A", true, &|topic| alone(rate(topic.rate_hz.0))),
         column("B", true, &|topic| alone(rate(topic.rate_hz.1))),
-        column("late p50 A", true, &|topic| alone(late(topic, "p50", |late| late.value_ns.0))),
-        column("B", true, &|topic| alone(late(topic, "p50", |late| late.value_ns.1))),
+        column("late p50 A", true, &|topic| alone(late(topic, "p50", true))),
+        column("B", true, &|topic| alone(late(topic, "p50", false))),
         column("ratio", true, &|topic| ratio(topic, "p50")),
-        column("late p99 A", true, &|topic| alone(late(topic, "p99", |late| late.value_ns.0))),
-        column("B", true, &|topic| alone(late(topic, "p99", |late| late.value_ns.1))),
+        column("late p99 A", true, &|topic| alone(late(topic, "p99", true))),
+        column("B", true, &|topic| alone(late(topic, "p99", false))),
         column("ratio", true, &|topic| ratio(topic, "p99")),
         column("again A, B", true, &|topic| pair(topic.again)),
         column("lost A, B", true, &|topic| pair(topic.lost)),

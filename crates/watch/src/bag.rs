@@ -5,6 +5,7 @@
 
 use crate::lateness::range;
 use std::collections::BTreeMap;
+use std::io::Read;
 use tailbound_document::{WatchReport, WatchedProtocol, WatchedQos, WatchedTopic, WatchedWriter};
 use tailbound_stats::Histogram;
 use thiserror::Error;
@@ -12,6 +13,8 @@ use thiserror::Error;
 /// The implementation that sent the messages of a recording is not known.
 pub const VENDOR: &str = "recorded by rosbag2";
 
+/// Messages within less than this part of a recording are a burst, and no stream.
+const SHORTEST_PART: i64 = 10;
 /// What is said of a recording whose end is not there.
 const CUT: &str = "the recording ends within a message, or is damaged from there on: what follows was not read";
 
@@ -66,7 +69,7 @@ impl Bag {
     /// them (YAML).
     pub fn topic(&mut self, name: &str, type_name: &str, offered: &str) {
         let topic = self.topics.entry(name.to_owned()).or_default();
-        type_name.clone_into(&mut topic.type_name);
+        topic.type_name = type_name.replace(char::is_control, " ");
         topic.qos = topic.qos.take().or_else(|| qos(offered));
     }
 
@@ -74,8 +77,10 @@ impl Bag {
     pub fn message(&mut self, topic: &str, at_ns: i64, bytes: u32) {
         let Some(topic) = self.topics.get_mut(topic) else { return };
         topic.messages += 1;
-        if let Some((_, last_ns)) = topic.span_ns {
-            topic.interval.record((at_ns - last_ns).max(0));
+        // Impossible times stay in a range whose differences are numbers.
+        let at_ns = at_ns.clamp(0, i64::MAX / 2);
+        if let Some((_, last_ns)) = topic.span_ns.filter(|(_, last_ns)| at_ns >= *last_ns) {
+            topic.interval.record(at_ns - last_ns);
         }
         let (first_ns, last_ns) = topic.span_ns.unwrap_or((at_ns, at_ns));
         topic.span_ns = Some((first_ns.min(at_ns), last_ns.max(at_ns)));
@@ -95,8 +100,9 @@ impl Bag {
         if begin_ns == end_ns && self.topics.values().any(|topic| topic.messages > 1) {
             return Err(BagError::NoTimes);
         }
+        let whole_ns = end_ns - begin_ns;
         let mut topics: Vec<(u64, WatchedTopic)> =
-            self.topics.iter().map(|(name, topic)| (topic.messages, watched(name, topic))).collect();
+            self.topics.iter().map(|(name, topic)| (topic.messages, watched(name, topic, whole_ns))).collect();
         topics.sort_by_key(|(messages, _)| std::cmp::Reverse(*messages));
         Ok(WatchReport {
             begin_ns,
@@ -105,6 +111,7 @@ impl Bag {
             packets: 0,
             copies: 0,
             not_copied: 0,
+            from_file: true,
             unread: Default::default(),
             zenoh_packets: 0,
             shared_memory: BTreeMap::new(),
@@ -116,12 +123,20 @@ impl Bag {
     }
 }
 
-fn watched(name: &str, topic: &Recorded) -> WatchedTopic {
-    let rate_hz = topic.span_ns.filter(|(first, last)| topic.messages > 1 && last > first);
-    let rate_hz = rate_hz.map(|(first, last)| (topic.messages - 1) as f64 * 1e9 / (last - first) as f64);
+/// `whole_ns`: length of the recording. The rate of a topic with messages in a small part of it, such as `/tf_static` at the begin, is the
+/// one over the whole recording.
+fn watched(name: &str, topic: &Recorded, whole_ns: i64) -> WatchedTopic {
+    let span_ns = topic.span_ns.map_or(0, |(first, last)| last - first);
+    let is_burst = span_ns < whole_ns / SHORTEST_PART;
+    let rate_hz = match (topic.messages, is_burst) {
+        (0 | 1, _) => None,
+        (messages, true) => Some(messages as f64 * 1e9 / whole_ns as f64),
+        (messages, false) => (span_ns > 0).then(|| (messages - 1) as f64 * 1e9 / span_ns as f64),
+    };
     WatchedTopic {
         topic: Some(format!("rt{name}")),
-        ros_topic: Some(name.to_owned()),
+        // A name of others must not change a terminal.
+        ros_topic: Some(name.replace(char::is_control, " ")),
         type_name: Some(topic.type_name.clone()),
         readers_announced: 0,
         writers: vec![WatchedWriter {
@@ -162,34 +177,59 @@ fn qos(offered: &str) -> Option<WatchedQos> {
     Some(WatchedQos { reliability: reliability.to_owned(), durability: durability.to_owned(), deadline_ns: None })
 }
 
+/// Largest record of a file in the form MCAP that is read, in bytes: a message, or a chunk of messages.
+#[cfg(feature = "mcap")]
+const LARGEST_RECORD: usize = 1 << 30;
+
 /// Adds the messages of a file in the form MCAP.
 ///
 /// # Errors
-/// The file has another form, or is damaged, or this build reads no such files.
+/// The file has another form, or is damaged from its begin on, or this build reads no such files.
 #[cfg(feature = "mcap")]
-pub fn read_mcap(bytes: &[u8], bag: &mut Bag) -> Result<(), BagError> {
-    let broken = |e: mcap::McapError| BagError::NoBag(e.to_string());
+pub fn read_mcap(mut file: impl Read, bag: &mut Bag) -> Result<(), BagError> {
+    use mcap::records::{Record, op};
+    use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
     // A recorder that was killed has written no end.
-    let options = mcap::read::Options::IgnoreEndMagic.into();
-    for message in mcap::MessageStream::new_with_options(bytes, options).map_err(broken)? {
-        let message = match message {
-            Ok(message) => message,
-            Err(error) if bag.topics.is_empty() => return Err(broken(error)),
+    let options = LinearReaderOptions::default().with_skip_end_magic(true).with_record_length_limit(LARGEST_RECORD);
+    let mut reader = LinearReader::new_with_options(options);
+    let mut schemas: BTreeMap<u16, String> = BTreeMap::new();
+    let mut channels: BTreeMap<u16, String> = BTreeMap::new();
+    loop {
+        let record = match reader.next_event() {
+            None => return Ok(()),
+            Some(Ok(LinearReadEvent::ReadRequest(bytes))) => {
+                let read = file.read(reader.insert(bytes)).map_err(|e| BagError::NoBag(e.to_string()))?;
+                reader.notify_read(read);
+                continue;
+            }
+            Some(Ok(LinearReadEvent::Record { data, opcode: opcode @ (op::SCHEMA | op::CHANNEL | op::MESSAGE) })) => {
+                mcap::parse_record(opcode, data)
+            }
+            Some(Ok(LinearReadEvent::Record { .. })) => continue,
+            Some(Err(error)) => Err(error),
+        };
+        match record {
+            Ok(Record::Schema { header, .. }) => drop(schemas.insert(header.id, header.name)),
+            Ok(Record::Channel(channel)) => {
+                let kind = schemas.get(&channel.schema_id).map_or("", String::as_str);
+                let offered = channel.metadata.get("offered_qos_profiles").map_or("", String::as_str);
+                bag.topic(&channel.topic, kind, offered);
+                channels.insert(channel.id, channel.topic);
+            }
+            Ok(Record::Message { header, data }) => {
+                let at_ns = i64::try_from(header.log_time).unwrap_or(0);
+                if let Some(topic) = channels.get(&header.channel_id) {
+                    bag.message(topic, at_ns, u32::try_from(data.len()).unwrap_or(u32::MAX));
+                }
+            }
+            Ok(_) => {}
+            Err(error) if bag.topics.is_empty() => return Err(BagError::NoBag(error.to_string())),
             Err(_) => {
                 bag.is_cut = true;
-                break;
+                return Ok(());
             }
-        };
-        let channel = &message.channel;
-        if !bag.topics.contains_key(&channel.topic) {
-            let kind = channel.schema.as_ref().map(|schema| schema.name.clone()).unwrap_or_default();
-            let offered = channel.metadata.get("offered_qos_profiles").map_or("", String::as_str);
-            bag.topic(&channel.topic, &kind, offered);
         }
-        let at_ns = i64::try_from(message.log_time).unwrap_or(0);
-        bag.message(&channel.topic, at_ns, u32::try_from(message.data.len()).unwrap_or(u32::MAX));
     }
-    Ok(())
 }
 
 /// This build reads no files in the form MCAP.
@@ -197,7 +237,7 @@ pub fn read_mcap(bytes: &[u8], bag: &mut Bag) -> Result<(), BagError> {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "mcap"))]
-pub fn read_mcap(_: &[u8], _: &mut Bag) -> Result<(), BagError> {
+pub fn read_mcap(_: impl Read, _: &mut Bag) -> Result<(), BagError> {
     Err(BagError::NoMcap)
 }
 
@@ -225,6 +265,15 @@ mod tests {
         let writer = &report.topics[0].writers[0];
         assert_eq!((writer.samples, writer.bytes, writer.rate_hz), (101, Some((100, 101)), Some(40.0)));
         assert_eq!(report.duration_ns, 2_500_000_000);
+        // Latched messages at the begin are no stream of 2,000 Hz.
+        bag.topic("/tf_static", "tf2_msgs/msg/TFMessage", "");
+        (0..3).for_each(|n| bag.message("/tf_static", 1_000_000_000 + n * 500_000, 100));
+        // Times that are impossible are no reason to count with them.
+        bag.topic("/odd", "", "");
+        [i64::MIN, 5].into_iter().for_each(|at_ns| bag.message("/odd", at_ns, 10));
+        let latched = bag.report("b".into()).unwrap();
+        let of = |name: &str| latched.topics.iter().find(|topic| topic.ros_topic.as_deref() == Some(name)).unwrap();
+        assert!(of("/tf_static").writers[0].rate_hz.unwrap() < 2.0);
         let mut timeless = Bag::new();
         timeless.topic("/scan", "", "");
         (0..5).for_each(|_| timeless.message("/scan", 0, 10));

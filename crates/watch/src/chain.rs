@@ -101,7 +101,9 @@ impl Chain {
             }
             _ => self.cause(place, message),
         };
-        if let Some((_, hops)) = &way {
+        // With another clock, the time from writing to the wire is not known.
+        let is_known = place > 0 || message.written_ns.is_some();
+        if let Some((_, hops)) = way.as_ref().filter(|_| is_known) {
             self.hops[place].times.record(hops[place]);
         }
         if place + 1 == self.topics.len()
@@ -130,11 +132,16 @@ impl Chain {
         let hop = &mut self.hops[place];
         let limit_ns = message.written_ns.unwrap_or(message.at_ns);
         let since_ns = hop.last_limit_ns.replace(limit_ns).unwrap_or(i64::MIN);
-        let has_stamp = |kept: &&Kept| message.header_ns.is_some() && kept.header_ns == message.header_ns;
-        let by_header = before.iter().rev().find(has_stamp);
+        // A stamp of 0 is one that the program has not set.
+        let stamp_ns = message.header_ns.filter(|ns| *ns != 0);
+        let has_stamp = |kept: &&Kept| stamp_ns.is_some() && kept.header_ns == stamp_ns;
+        let mut with_stamp = before.iter().rev().filter(has_stamp);
+        let by_header = with_stamp.next();
+        let is_ambiguous = with_stamp.next().is_some();
         let found = match by_header {
             Some(kept) => {
                 hop.figures.by_header += 1;
+                hop.figures.ambiguous += u64::from(is_ambiguous);
                 kept
             }
             None => {

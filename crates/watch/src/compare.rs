@@ -24,6 +24,8 @@ pub struct CaptureRecord {
 struct Topic<'a> {
     writers: Vec<&'a WatchedWriter>,
     late_ns: Vec<i64>,
+    /// Whether the lateness of a writer is above its fastest sample, because it has another clock.
+    is_above_fastest: bool,
 }
 
 /// Compares an earlier capture with a later one.
@@ -42,7 +44,14 @@ pub fn compare(a: &CaptureRecord, b: &CaptureRecord) -> WatchComparison {
         topics,
         only_a: only(&in_a, &in_b),
         only_b: only(&in_b, &in_a),
+        unknown: (unknown(&a.report), unknown(&b.report)),
     }
+}
+
+/// Number of writers with samples whose topic is not known.
+fn unknown(report: &WatchReport) -> u64 {
+    let topics = report.topics.iter().filter(|topic| shown(topic).is_none());
+    topics.flat_map(|topic| &topic.writers).filter(|writer| writer.samples > 0).count() as u64
 }
 
 fn capture(report: &WatchReport) -> ComparedCapture {
@@ -55,12 +64,17 @@ fn topics(record: &CaptureRecord) -> BTreeMap<String, Topic<'_>> {
     let named = |topic: &WatchedTopic| shown(topic).map(str::to_owned);
     for (name, topic) in record.report.topics.iter().filter_map(|topic| Some((named(topic)?, topic))) {
         for writer in topic.writers.iter().filter(|writer| writer.samples > 0) {
-            let entry = all.entry(name.clone()).or_insert_with(|| Topic { writers: Vec::new(), late_ns: Vec::new() });
+            let entry = all.entry(name.clone()).or_insert_with(|| Topic {
+                writers: Vec::new(),
+                late_ns: Vec::new(),
+                is_above_fastest: false,
+            });
             entry.writers.push(writer);
             let late = record.late_ns.get(&writer.guid).map(Vec::as_slice).unwrap_or_default();
             let is_above = writer.lateness.as_ref().is_some_and(|late| late.is_above_fastest);
             let zero_ns = if is_above { late.iter().copied().min().unwrap_or(0) } else { 0 };
-            entry.late_ns.extend(late.iter().map(|ns| ns - zero_ns));
+            entry.late_ns.extend(late.iter().map(|ns| ns.saturating_sub(zero_ns)));
+            entry.is_above_fastest |= is_above;
         }
     }
     all
@@ -78,11 +92,14 @@ fn compared(name: &str, a: &Topic<'_>, b: &Topic<'_>) -> ComparedTopic {
         rate_hz: (rate(a), rate(b)),
         again: sum(&|writer| writer.protocol.again),
         lost: sum(&|writer| writer.protocol.lost),
-        lateness: lateness(&a.late_ns, &b.late_ns),
+        lateness: lateness([a, b]),
     }
 }
 
-fn lateness(a: &[i64], b: &[i64]) -> Vec<ComparedLateness> {
+fn lateness([topic_a, topic_b]: [&Topic<'_>; 2]) -> Vec<ComparedLateness> {
+    let (a, b) = (&topic_a.late_ns[..], &topic_b.late_ns[..]);
+    let is_above_fastest = (topic_a.is_above_fastest, topic_b.is_above_fastest);
+    let is_alike = is_above_fastest.0 == is_above_fastest.1;
     let sorted = |values: &[i64]| {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
@@ -104,9 +121,9 @@ fn lateness(a: &[i64], b: &[i64]) -> Vec<ComparedLateness> {
         }
         let at = |values: &[i64]| values[((values.len() as f64 * q).ceil() as usize).clamp(1, values.len()) - 1];
         let value_ns = (at(&in_a), at(&in_b));
-        let ratio = (value_ns.0 > 0).then(|| value_ns.1 as f64 / value_ns.0 as f64);
-        let within = within.map(|(low, high)| (low.exp(), high.exp()));
-        Some(ComparedLateness { statistic: (*statistic).to_owned(), value_ns, ratio, within })
+        let ratio = (value_ns.0 > 0 && is_alike).then(|| value_ns.1 as f64 / value_ns.0 as f64);
+        let within = within.filter(|_| is_alike).map(|(low, high)| (low.exp(), high.exp()));
+        Some(ComparedLateness { statistic: (*statistic).to_owned(), value_ns, is_above_fastest, ratio, within })
     };
     within.into_iter().enumerate().filter_map(|(of, within)| one(of, within)).collect()
 }

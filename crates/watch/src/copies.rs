@@ -7,6 +7,9 @@ use std::hash::{Hash, Hasher};
 /// Longest time between two copies of a packet, ns.
 const LONGEST_NS: i64 = 1_000_000_000;
 
+/// Largest number of packets that are remembered.
+const MOST: usize = 500_000;
+
 /// The packets of the last second, and where each was seen.
 #[derive(Default)]
 pub struct Copies {
@@ -21,9 +24,13 @@ impl Copies {
     /// Whether a packet is a copy of one that was seen before. The same bytes at the same place are another packet, which was sent
     /// again: of n packets with the same bytes, each place sees n.
     pub fn is_copy(&mut self, stamp_ns: i64, place: Place, bytes: &[u8]) -> bool {
-        while let Some((_, old)) = self.order.front().filter(|(at, _)| (stamp_ns - at).abs() > LONGEST_NS) {
+        let is_full = self.order.len() >= MOST;
+        while let Some((_, old)) = self.order.front().filter(|(at, _)| is_full || (stamp_ns - at).abs() > LONGEST_NS) {
             self.seen.remove(old);
             self.order.pop_front();
+            if is_full {
+                break;
+            }
         }
         let mut hasher = DefaultHasher::new();
         unchanging(bytes).for_each(|part| part.hash(&mut hasher));

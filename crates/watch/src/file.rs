@@ -12,6 +12,9 @@ const ROOM: usize = 1 << 20;
 /// Units of pcapng without another statement, and of pcap, per second.
 const MICROSECONDS: u64 = 1_000_000;
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
+/// Headers of `tcpdump -i any`, in two versions.
+const LINUX_SLL: i32 = 113;
+const LINUX_SLL2: i32 = 276;
 /// The latest time that a packet can have: ns since 1970.
 const LATEST_NS: i128 = i64::MAX as i128 / 2;
 /// linux/if_packet.h: this host sent the packet.
@@ -45,6 +48,8 @@ pub struct CaptureFile {
     pub of_unknown_links: u64,
     /// Packets without a time of their own (simple packet blocks of pcapng), which were left out.
     pub without_time: u64,
+    /// Packets of which the file does not say at which interface they passed, although it has those of all (LINUX_SLL).
+    pub of_any_interface: u64,
     /// Whether the file ends within a packet, or has an impossible block: what follows was not read.
     pub is_cut: bool,
 }
@@ -97,6 +102,7 @@ struct Found {
     of_unknown_links: u64,
     unknown_link: Option<i32>,
     without_time: u64,
+    of_any_interface: u64,
     is_cut: bool,
 }
 
@@ -150,6 +156,10 @@ impl Found {
         self.span_ns = Some((first.min(stamp_ns), last.max(stamp_ns)));
         self.packets += 1;
         let is_sent = is_sent.or(sent_by_link).unwrap_or(false);
+        self.of_any_interface += u64::from(interface.link.0 == LINUX_SLL);
+        // The second version of the header has the index of the interface.
+        let index = data.get(4..8).and_then(|bytes| Some(u32::from_be_bytes(*bytes.first_chunk()?)));
+        let number = index.filter(|_| interface.link.0 == LINUX_SLL2).unwrap_or(number);
         each(Seen { stamp_ns, interface: i32::try_from(number).unwrap_or(i32::MAX), is_sent, bytes });
     }
 
@@ -160,6 +170,7 @@ impl Found {
                 span_ns,
                 of_unknown_links: self.of_unknown_links,
                 without_time: self.without_time,
+                of_any_interface: self.of_any_interface,
                 is_cut: self.is_cut,
             }),
             (None, Some(link)) => Err(CaptureFileError::UnknownLink(link)),
@@ -172,7 +183,8 @@ impl Found {
 /// Whether this host sent a packet of pcapng, if its flags say so (option `epb_flags`, bits 0 and 1: 1 inbound, 2 outbound).
 fn direction(packet: &pcap_parser::EnhancedPacketBlock<'_>) -> Option<bool> {
     let flags = packet.options.iter().find(|option| option.code.0 == 2)?;
-    match flags.value.first()? & 3 {
+    let last = if packet.big_endian() { flags.value.get(3) } else { flags.value.first() };
+    match last? & 3 {
         1 => Some(false),
         2 => Some(true),
         _ => None,
@@ -202,9 +214,8 @@ fn without_link(link: Linktype, data: &[u8]) -> Option<(&[u8], Option<bool>)> {
         0 | 108 => (rest(4), None),
         // IP without a header in front of it.
         12 | 14 | 101 | 228 | 229 => (rest(0), None),
-        // Linux, captured at all interfaces (`tcpdump -i any`), in two versions.
-        113 => (of_type(half(14), 16), sent(half(0))),
-        276 => (of_type(half(0), 20), sent(data.get(10).map(|kind| u16::from(*kind)))),
+        LINUX_SLL => (of_type(half(14), 16), sent(half(0))),
+        LINUX_SLL2 => (of_type(half(0), 20), sent(data.get(10).map(|kind| u16::from(*kind)))),
         _ => return None,
     })
 }

@@ -15,8 +15,8 @@ pub enum Packet<'a> {
     Datagram(Datagram<'a>),
     /// A later IP fragment of a datagram.
     Fragment { of: FragmentId, is_last: bool },
-    /// A packet of TCP.
-    Tcp,
+    /// A packet of TCP, or its first IP fragment, from and to these ports.
+    Tcp { ports: [u16; 2] },
     /// Not read here.
     Other,
 }
@@ -61,7 +61,7 @@ fn version_4(bytes: &[u8]) -> Option<Packet<'_>> {
     match (bytes.get(9)?, place & 0x1fff) {
         (&UDP, 0) => datagram(bytes.get(header..)?, from, to, goes_on.then_some(of)),
         (&UDP, _) => Some(Packet::Fragment { of, is_last: !goes_on }),
-        (&TCP, _) => Some(Packet::Tcp),
+        (&TCP, 0) => tcp(bytes.get(header..)?),
         _ => None,
     }
 }
@@ -72,7 +72,7 @@ fn version_6(bytes: &[u8]) -> Option<Packet<'_>> {
     let rest = bytes.get(40..)?;
     match bytes[6] {
         UDP => datagram(rest, from, to, None),
-        TCP => Some(Packet::Tcp),
+        TCP => tcp(rest),
         FRAGMENT_6 if rest.first() == Some(&UDP) => {
             let (place, id) = (half(rest, 2)?, u32::from_be_bytes(*rest.get(4..)?.first_chunk()?));
             let (of, goes_on) = (FragmentId { from, to, id }, place & 1 != 0);
@@ -83,6 +83,10 @@ fn version_6(bytes: &[u8]) -> Option<Packet<'_>> {
         }
         _ => None,
     }
+}
+
+fn tcp(bytes: &[u8]) -> Option<Packet<'_>> {
+    Some(Packet::Tcp { ports: [half(bytes, 0)?, half(bytes, 2)?] })
 }
 
 fn datagram(bytes: &[u8], from: IpAddr, to: IpAddr, goes_on: Option<FragmentId>) -> Option<Packet<'_>> {

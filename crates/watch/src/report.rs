@@ -30,6 +30,7 @@ impl Watch {
             packets: self.packets,
             copies: self.copied,
             not_copied,
+            from_file: false,
             unread: self.unread,
             zenoh_packets: self.zenoh,
             shared_memory,

@@ -128,8 +128,10 @@ impl Watch {
 
     /// A node of ROS 2 has these writers, whose identities are 32 hexadecimal digits.
     pub fn has_node<'a>(&mut self, name: &str, writers: impl Iterator<Item = &'a str>) {
+        // A name of others must not change a terminal.
+        let name = name.replace(char::is_control, " ");
         for guid in writers.filter_map(names::guid_of_digits) {
-            self.known.nodes.insert(guid, name.to_owned());
+            self.known.nodes.insert(guid, name.clone());
         }
     }
 
@@ -164,8 +166,7 @@ impl Watch {
                 None => self.zenoh += u64::from([datagram.from, datagram.to].iter().any(is_of_zenoh)),
             },
             Packet::Fragment { of, is_last } => self.later_fragment(of, is_last, seen.stamp_ns),
-            // The filter of the capture lets packets of TCP pass only from and to the ports of zenoh.
-            Packet::Tcp => self.zenoh += 1,
+            Packet::Tcp { ports } => self.zenoh += u64::from(ports.iter().any(|port| ZENOH_PORTS.contains(port))),
             Packet::Other => {}
         }
     }
@@ -191,7 +192,9 @@ impl Watch {
             let in_ros = topic.and_then(names::ros_topic);
             let is_of_chain =
                 |chain: &Chain| topic.is_some_and(|topic| chain.place(topic, in_ros.as_deref()).is_some());
-            if count == 0 || self.left_out.contains(guid) || self.chain.as_ref().is_some_and(is_of_chain) {
+            // A writer whose name is not known yet can be one of the chain.
+            let may_be_of_chain = self.chain.as_ref().is_some_and(|chain| topic.is_none() || is_of_chain(chain));
+            if count == 0 || self.left_out.contains(guid) || may_be_of_chain {
                 continue;
             }
             let name = in_ros.or(topic.map(str::to_owned)).unwrap_or_else(|| names::guid_words(*guid));

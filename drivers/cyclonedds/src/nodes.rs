@@ -17,18 +17,23 @@ const LONGEST: Duration = Duration::from_millis(1500);
 /// Longest sequence of a message that is read.
 const MOST: usize = 10_000;
 
-/// The bytes of a message in CDR with the least significant byte first, from the position of the next member on.
-struct Cdr<'a>(&'a [u8], usize);
+/// The bytes of a message in CDR with the least significant byte first, from the position of the next member on. Identities have 16
+/// bytes since Iron, and 24 in Humble, of which the first 16 count.
+struct Cdr<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    of_identity: usize,
+}
 
 impl<'a> Cdr<'a> {
     fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
-        let from = self.1;
-        self.1 = from.checked_add(n)?;
-        self.0.get(from..self.1)
+        let from = self.at;
+        self.at = from.checked_add(n)?;
+        self.bytes.get(from..self.at)
     }
 
     fn length(&mut self) -> Option<usize> {
-        self.1 = self.1.next_multiple_of(4);
+        self.at = self.at.next_multiple_of(4);
         let n = u32::from_le_bytes(*self.bytes(4)?.first_chunk()?) as usize;
         (n <= MOST).then_some(n)
     }
@@ -44,13 +49,15 @@ impl<'a> Cdr<'a> {
 
     /// The identity of an end point, in hexadecimal digits.
     fn gid(&mut self) -> Option<String> {
-        Some(self.bytes(16)?.iter().map(|byte| format!("{byte:02x}")).collect())
+        let bytes = self.bytes(self.of_identity)?;
+        Some(bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
-/// Adds the nodes of a message: the name of each, with its readers and writers. `None` if the message has another layout.
-fn add(message: &[u8], nodes: &mut Vec<Value>) -> Option<()> {
-    let mut cdr = Cdr(message, 0);
+/// The nodes of a message: the name of each, with its readers and writers. `None` if the message has another layout.
+fn read(message: &[u8], of_identity: usize) -> Option<Vec<Value>> {
+    let mut cdr = Cdr { bytes: message, at: 0, of_identity };
+    let mut nodes = Vec::new();
     cdr.gid()?;
     for _ in 0..cdr.length()? {
         let (space, name) = (cdr.string()?, cdr.string()?);
@@ -58,7 +65,13 @@ fn add(message: &[u8], nodes: &mut Vec<Value>) -> Option<()> {
         let name = format!("{}/{name}", space.trim_end_matches('/'));
         nodes.push(json!({"name": name, "readers": readers, "writers": writers}));
     }
-    Some(())
+    // Up to three bytes fill the message to a multiple of four.
+    (message.len() - cdr.at < 4).then_some(nodes)
+}
+
+/// Adds the nodes of a message of either layout.
+fn add(message: &[u8], nodes: &mut Vec<Value>) {
+    nodes.extend(read(message, 16).or_else(|| read(message, 24)).into_iter().flatten());
 }
 
 /// The nodes of ROS 2 that participants announce: their names, which several nodes may have in common, with the identities of their
@@ -124,8 +137,9 @@ fn take(reader: ffi::dds_entity_t, nodes: &mut Vec<Value>) -> bool {
 mod tests {
     use super::*;
 
-    fn message(cut: usize) -> Vec<u8> {
-        let mut bytes = vec![7; 16];
+    fn message(of_identity: usize) -> Vec<u8> {
+        let identity = |byte: u8| [vec![byte; 16], vec![0; of_identity - 16]].concat();
+        let mut bytes = identity(7);
         let text = |bytes: &mut Vec<u8>, text: &str| {
             bytes.resize(bytes.len().next_multiple_of(4), 0);
             bytes.extend((text.len() as u32 + 1).to_le_bytes());
@@ -137,23 +151,25 @@ mod tests {
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes.extend(0_u32.to_le_bytes());
         bytes.extend(1_u32.to_le_bytes());
-        bytes.extend([0xab; 16]);
-        bytes.truncate(bytes.len() - cut);
+        bytes.extend(identity(0xab));
         bytes
     }
 
     #[test]
-    fn nodes_have_their_writers() {
-        let mut nodes = Vec::new();
-        assert_eq!(add(&message(0), &mut nodes), Some(()));
-        assert_eq!(nodes, [json!({"name": "/robot/talker", "readers": [], "writers": ["ab".repeat(16)]})]);
+    fn nodes_have_their_writers_in_both_layouts() {
+        for of_identity in [16, 24] {
+            let mut nodes = Vec::new();
+            add(&message(of_identity), &mut nodes);
+            assert_eq!(nodes, [json!({"name": "/robot/talker", "readers": [], "writers": ["ab".repeat(16)]})]);
+        }
     }
 
     #[test]
     fn a_message_that_is_cut_adds_nothing() {
-        for cut in 1..=message(0).len() {
+        for length in 0..message(24).len() {
             let mut nodes = Vec::new();
-            assert!(add(&message(cut), &mut nodes).is_none() && nodes.is_empty(), "{cut}");
+            add(&message(24)[..length], &mut nodes);
+            assert!(nodes.is_empty(), "{length}");
         }
     }
 }

@@ -94,6 +94,9 @@ pub(super) fn metrics(report: &WatchReport) -> Vec<Metric> {
             report.participants as f64,
         ),
     ];
+    if report.from_file {
+        all.retain(|metric| metric.name != "tailbound_watch_packets_missed_total");
+    }
     let writers: Vec<(&WatchedTopic, &WatchedWriter)> = report
         .topics
         .iter()

@@ -82,6 +82,7 @@ fn watched() -> WatchReport {
         place: "interface lo of this network namespace".into(),
         packets: 1_234,
         copies: 1_234,
+        from_file: false,
         not_copied: 7,
         unread: Default::default(),
         zenoh_packets: 0,

@@ -62,6 +62,7 @@ fn report() -> WatchReport {
         place: "all interfaces of this network namespace".into(),
         packets: 12_345,
         copies: 12_345,
+        from_file: false,
         not_copied: 0,
         unread: Default::default(),
         zenoh_packets: 0,

@@ -3,6 +3,8 @@
 use crate::cli::Import;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{errln, outln};
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,7 +58,19 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
             .help("decompress them first: `zstd -d FILE.zstd`, or `ros2 bag convert`"));
     }
     files.retain(|file| ["mcap", "db3"].map(|end| Some(std::ffi::OsStr::new(end))).contains(&file.extension()));
-    files.sort_unstable();
+    // `name_10.mcap` comes after `name_2.mcap`.
+    let number = |file: &PathBuf| {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let digits = stem.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        digits.parse::<u64>().unwrap_or(0)
+    };
+    files.sort_by_key(|file| (number(file), file.clone()));
+    let about = std::fs::read_to_string(path.join("metadata.yaml")).unwrap_or_default();
+    let mode = about.lines().find_map(|line| line.trim().strip_prefix("compression_mode:")).unwrap_or_default();
+    if mode.trim().trim_matches(['"', '\'']).eq_ignore_ascii_case("message") {
+        return Err(refused(path, &"each of its messages is compressed, so that their sizes are not known")
+            .help("decompress it first: `ros2 bag convert`"));
+    }
     if files.is_empty() {
         return Err(refused(path, &"the directory has no file that ends with .mcap or .db3")
             .help("name the directory or the file that `ros2 bag record` has written"));
@@ -68,8 +82,8 @@ fn read(file: &Path, bag: &mut Bag) -> Result<(), Failure> {
     if file.extension().is_some_and(|end| end == "db3") {
         return read_sqlite(file, bag);
     }
-    let bytes = std::fs::read(file).map_err(|e| refused(file, &e))?;
-    read_mcap(&bytes, bag).map_err(|e| match e {
+    let input = File::open(file).map_err(|e| refused(file, &e))?;
+    read_mcap(BufReader::new(input), bag).map_err(|e| match e {
         BagError::NoMcap => {
             Failure::not_fit(format!("{}: {e}", file.display())).help("use a package, or build with `--features bags`")
         }
@@ -82,27 +96,25 @@ fn read_sqlite(file: &Path, bag: &mut Bag) -> Result<(), Failure> {
     if !file.is_file() {
         return Err(refused(file, &"there is no such file"));
     }
-    let topics = query(file, "SELECT id, hex(name), hex(type), hex(offered_qos_profiles) FROM topics")?;
-    let mut names = std::collections::BTreeMap::new();
-    for row in topics {
-        let cells: Vec<String> = row.split('|').map(str::to_owned).collect();
-        let [id, name, kind, offered] = &cells[..] else { continue };
-        let (name, kind, offered) = (text(name), text(kind), text(offered));
-        bag.topic(&name, &kind, &offered);
-        names.insert(id.clone(), name);
-    }
-    for row in query(file, "SELECT topic_id, timestamp, length(data) FROM messages ORDER BY timestamp")? {
-        let mut cells = row.split('|');
-        let (Some(id), Some(at), Some(bytes)) = (cells.next(), cells.next(), cells.next()) else { continue };
-        if let (Some(name), Ok(at_ns), Ok(bytes)) = (names.get(id), at.parse(), bytes.parse()) {
+    let mut names = BTreeMap::new();
+    query(file, "SELECT id, hex(name), hex(type), hex(offered_qos_profiles) FROM topics", |row| {
+        if let [id, name, kind, offered] = row {
+            let (name, kind, offered) = (text(name), text(kind), text(offered));
+            bag.topic(&name, &kind, &offered);
+            names.insert((*id).to_owned(), name);
+        }
+    })?;
+    query(file, "SELECT topic_id, timestamp, length(data) FROM messages ORDER BY timestamp", |row| {
+        if let [id, at, bytes] = row
+            && let (Some(name), Ok(at_ns), Ok(bytes)) = (names.get(*id), at.parse(), bytes.parse())
+        {
             bag.message(name, at_ns, bytes);
         }
-    }
-    Ok(())
+    })
 }
 
-/// The rows of a query, with `|` between their cells.
-fn query(file: &Path, query: &str) -> Result<Vec<String>, Failure> {
+/// Gives the cells of each row of a query to `each`.
+fn query(file: &Path, query: &str, mut each: impl FnMut(&[&str])) -> Result<(), Failure> {
     let mut command = Command::new(SQLITE);
     command.args(["-readonly", "-list", "-separator", "|"]).arg(file).arg(query);
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -113,10 +125,10 @@ fn query(file: &Path, query: &str) -> Result<Vec<String>, Failure> {
         ))
         .help("install it, in Debian by `apt install sqlite3`, or convert the recording to MCAP: `ros2 bag convert`")
     })?;
-    let mut rows = Vec::new();
     if let Some(out) = child.stdout.take() {
         for line in BufReader::new(out).lines() {
-            rows.push(line.map_err(|e| refused(file, &e))?);
+            let line = line.map_err(|e| refused(file, &e))?;
+            each(&line.split('|').collect::<Vec<_>>());
         }
     }
     let output = child.wait_with_output().map_err(|e| refused(file, &e))?;
@@ -126,7 +138,7 @@ fn query(file: &Path, query: &str) -> Result<Vec<String>, Failure> {
         return Err(refused(file, &BagError::NoBag(said))
             .help("name the directory or the file that `ros2 bag record` has written"));
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// A text in hexadecimal digits, in which no row or cell ends early.

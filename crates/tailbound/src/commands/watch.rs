@@ -49,9 +49,13 @@ pub fn watch(args: &Watch) -> CommandResult {
     if let Some(path) = args.save_study.as_ref().filter(|path| path.exists()) {
         return Err(not_written(path, &std::io::ErrorKind::AlreadyExists.into(), "--save-study"));
     }
-    if args.chain.len() == 1 {
-        return Err(Failure::bad_input("--chain needs at least two topics")
+    let is_wrong = |topic: &String| topic.is_empty() || args.chain.iter().filter(|other| *other == topic).count() > 1;
+    if args.chain.len() == 1 || args.chain.iter().any(is_wrong) {
+        return Err(Failure::bad_input("--chain needs at least two topics, each with a name and once")
             .help("for example: --chain /camera,/detections,/cmd"));
+    }
+    if let Some(path) = args.out.as_ref().filter(|path| path.exists()) {
+        return Err(not_written(path, &std::io::ErrorKind::AlreadyExists.into(), "--out"));
     }
     if let Some(path) = &args.read {
         let report = super::watch_file::read(args, path)?;
@@ -121,10 +125,16 @@ fn namespace(args: &Watch) -> Result<NetNs, Failure> {
 fn pod(name: &str) -> Result<i32, Failure> {
     let (namespace, pod) = name.rsplit_once('/').map_or((None, name), |(namespace, pod)| (Some(namespace), pod));
     let mut found = pods_named(pod);
-    // The namespace of a pod without the token of a service account is not known.
-    found.retain(|of| namespace.is_none() || of.namespace.is_none() || of.namespace.as_deref() == namespace);
+    let is_unknown = found.iter().any(|of| of.namespace.is_none());
+    found.retain(|of| namespace.is_none() || of.namespace.as_deref() == namespace);
     match &found[..] {
         [one] => Ok(one.pid),
+        [] if is_unknown && namespace.is_some() => {
+            Err(Failure::bad_input(format!("a pod `{pod}` runs on this node, and it is not known whether its namespace is that of `{name}`")).help(
+                "its files do not name a namespace, because it has no token of a service account: name the pod without a namespace, or give \
+                 a process of it, --netns /proc/PID/ns/net",
+            ))
+        }
         [] => Err(Failure::bad_input(format!("no pod `{name}` with a network of its own runs on this node")).help(
             "run the command as root on the node of the pod, which `kubectl get pod -o wide` names; pods in the network of the node are in \
              its own network namespace",
@@ -149,8 +159,10 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     if !args.chain.is_empty() {
         state.link(args.chain.clone());
     }
-    let mut files = Files::create(args, &mut state)?;
     errln!("watching {} for {}; Ctrl-C ends it", place(args), tailbound_report::number::time(args.duration.0 as f64));
+    // Before files are made: without a terminal, nothing is left behind.
+    let mut live = (args.live && args.format == TextFormat::Text).then(Live::open).transpose()?;
+    let mut files = Files::create(args, &mut state)?;
     let mut asking = None;
     let Nanos(duration_ns) = args.duration;
     let begin = Instant::now();
@@ -158,7 +170,6 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     let mut steps = Steps::new();
     let mut ended_early = None;
     let mut limit = args.cpu.map(CpuLimit::new);
-    let mut live = (args.live && args.format == TextFormat::Text).then(Live::open).transpose()?;
     let mut next_line = (args.live && args.format == TextFormat::Json).then(Instant::now);
     while !ENDED.load(SeqCst) && files.failed.is_none() {
         let left = end.saturating_duration_since(Instant::now());
@@ -191,14 +202,16 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     }
     let (duration, end_ns) = (begin.elapsed(), realtime_ns());
     drop(live);
-    if let Some(session) = asking.take() {
-        nodes(&session, &mut state);
-    }
     if ended_early.is_none() {
         read_rest(&mut capture, &mut state, end_ns);
     }
     files.samples(&mut state);
     let dropped = capture.dropped().unwrap_or(0);
+    // What is sent from now on is not read, so that its drops do not count.
+    drop(capture);
+    if let Some(session) = asking.take() {
+        nodes(&session, &mut state);
+    }
     // Another network namespace may belong to a container with a /dev/shm of its own.
     let is_own = args.netns.is_none() && args.container.is_none() && args.pod.is_none();
     let shared = if is_own { shared_memory::files_by_middleware() } else { Default::default() };

@@ -17,6 +17,9 @@ pub fn read(args: &Watch, path: &Path) -> Result<WatchReport, Failure> {
             .help("name a file that `tcpdump -w`, dumpcap or Wireshark has written")
     };
     let open = || File::open(path).map_err(|e| refused(&e));
+    if !open()?.metadata().is_ok_and(|about| about.is_file()) {
+        return Err(refused(&"it is read twice, and is no regular file"));
+    }
     // When the capture began is known when the whole file was read.
     let found = read_capture(open()?, |_| ()).map_err(|e| refused(&e))?;
     let (begin_ns, end_ns) = found.span_ns;
@@ -32,6 +35,7 @@ pub fn read(args: &Watch, path: &Path) -> Result<WatchReport, Failure> {
     })
     .map_err(|e| refused(&e))?;
     let mut report = state.report(end_ns, 0, Default::default());
+    report.from_file = true;
     report.warnings.extend(warnings(&found));
     files.metrics(&report);
     files.record(&report);
@@ -56,6 +60,13 @@ fn warnings(found: &CaptureFile) -> Vec<String> {
             "packets of links whose headers are not known here were left out: {}",
             count(found.of_unknown_links)
         ));
+    }
+    if found.of_any_interface > 0 {
+        warnings.push(
+            "the file does not say at which interface each packet passed: samples that passed several are counted as sent again; write it \
+             with `tcpdump -y LINUX_SLL2`"
+                .to_owned(),
+        );
     }
     if found.without_time > 0 {
         warnings.push(format!("packets without a time were left out: {}", count(found.without_time)));

@@ -22,7 +22,7 @@ pub fn save_study(report: &WatchReport, topic: Option<&str>, path: &Path) -> Res
             "{}: no study can be made, because no topic with a known name was seen with two samples",
             path.display()
         ))
-        .help("watch for longer, or with --ask, which makes participants announce their topics again"),
+        .help("no topic has a known rate: watch for longer, or with --ask, which makes participants announce their topics again"),
         NoStudy::NoSuchTopic(names) => Failure::bad_input(format!(
             "{}: no study can be made of the topic `{}`, of which no two samples were seen",
             path.display(),
@@ -50,10 +50,11 @@ pub struct Files<'a> {
 
 impl<'a> Files<'a> {
     pub fn create(args: &'a Watch, state: &mut State) -> Result<Files<'a>, Failure> {
-        let mut samples = args.samples.as_deref().map(|path| SampleFile::create(path.to_owned())).transpose()?;
+        let mut samples =
+            args.samples.as_deref().map(|path| SampleFile::create(path.to_owned(), "--samples")).transpose()?;
         if let Some(out) = &args.out {
             std::fs::create_dir(out).map_err(|e| not_written(out, &e, "--out"))?;
-            samples = Some(SampleFile::create(out.join(SAMPLES))?);
+            samples = Some(SampleFile::create(out.join(SAMPLES), "--out")?);
         }
         if samples.is_some() {
             state.keep_samples();
@@ -85,11 +86,12 @@ impl<'a> Files<'a> {
 
     /// Writes what was seen, and its page, into the directory of `--out`.
     pub fn record(&mut self, report: &WatchReport) {
-        if let (Some(out), None) = (self.out, &self.failed) {
+        if let Some(out) = self.out {
             let json = serde_json::to_vec_pretty(report).map_err(Failure::unexpected);
             let written = json.and_then(|json| write(&out.join(REPORT), &json));
             let page = tailbound_report::render_watch_html(report);
-            self.failed = written.and_then(|()| write(&out.join("report.html"), page.as_bytes())).err();
+            let failed = written.and_then(|()| write(&out.join("report.html"), page.as_bytes())).err();
+            self.failed = self.failed.take().or(failed);
         }
     }
 
@@ -106,19 +108,22 @@ pub const REPORT: &str = "watch.json";
 pub const SAMPLES: &str = "samples.csv";
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, content).map_err(|e| not_written(path, &e, "--out"))
+    std::fs::write(path, content)
+        .map_err(|e| Failure::bad_input(format!("{} cannot be written: {e}", path.display())).help("make room for it"))
 }
 
 /// The file of `--samples`.
 struct SampleFile {
+    /// The flag that asked for it.
+    flag: &'static str,
     path: PathBuf,
     file: BufWriter<File>,
 }
 
 impl SampleFile {
-    fn create(path: PathBuf) -> Result<SampleFile, Failure> {
-        let file = File::create_new(&path).map_err(|e| not_written(&path, &e, "--samples"))?;
-        let mut file = SampleFile { path, file: BufWriter::new(file) };
+    fn create(path: PathBuf, flag: &'static str) -> Result<SampleFile, Failure> {
+        let file = File::create_new(&path).map_err(|e| not_written(&path, &e, flag))?;
+        let mut file = SampleFile { flag, path, file: BufWriter::new(file) };
         file.line("writer,number,source_ns,captured_ns")?;
         Ok(file)
     }
@@ -129,11 +134,11 @@ impl SampleFile {
             let source = source_ns.map(|ns| ns.to_string()).unwrap_or_default();
             self.line(&format!("{},{number},{source},{stamp_ns}", guid_words(writer)))?;
         }
-        self.file.flush().map_err(|e| not_written(&self.path, &e, "--samples"))
+        self.file.flush().map_err(|e| not_written(&self.path, &e, self.flag))
     }
 
     fn line(&mut self, text: &str) -> Result<(), Failure> {
-        writeln!(self.file, "{text}").map_err(|e| not_written(&self.path, &e, "--samples"))
+        writeln!(self.file, "{text}").map_err(|e| not_written(&self.path, &e, self.flag))
     }
 }
 

@@ -102,10 +102,12 @@ fn recordings_of_both_forms_become_the_same_study() {
 #[test]
 fn recordings_that_cannot_be_used_are_refused() {
     let bench = Bench::new();
-    for directory in ["empty", "compressed"] {
+    for directory in ["empty", "compressed", "each"] {
         std::fs::create_dir(bench.path(directory)).unwrap();
     }
     std::fs::write(bench.path("compressed/a.db3.zstd"), "").unwrap();
+    std::fs::write(bench.path("each/metadata.yaml"), "  compression_mode: MESSAGE\n").unwrap();
+    mcap(&bench.path("each/each_0.mcap"), BEGIN);
     for file in ["text.mcap", "text.db3"] {
         std::fs::write(bench.path(file), "no recording, but long enough for a header of any kind\n").unwrap();
     }
@@ -124,6 +126,7 @@ fn recordings_that_cannot_be_used_are_refused() {
         refused(&["gone.db3"]),
         refused(&["empty"]),
         refused(&["compressed"]),
+        refused(&["each"]),
         refused(&["text.mcap"]),
         refused(&["text.db3"]),
         refused(&["timeless.mcap"]),

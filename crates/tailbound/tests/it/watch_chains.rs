@@ -315,6 +315,9 @@ fn recorded_captures_are_shown_and_compared() {
         refused(&["compare", "one", "record"]),
         refused(&["report", "one", "--format", "csv"]),
         refused(&["compare", "one", "two", "--format", "md"]),
+        refused(&["compare", "one", "two", "--margin", "5%"]),
+        refused(&["report", "one", "--budget", "limits.yaml"]),
+        refused(&["report", "one", "--open"]),
         refused(&["watch", "--out", "one", "--for", "1s"]),
     ];
     insta::assert_snapshot!(all.join("\n"));

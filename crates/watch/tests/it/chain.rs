@@ -1,6 +1,6 @@
 //! Chains of topics with known causes, delays and headers.
 
-use super::wire::{Entity, PING, PONG, Peer, data_with, info_ts, writer_announced_as};
+use super::wire::{Entity, FAR, PING, PONG, Peer, data_with, info_ts, writer_announced_as};
 use super::{BEGIN, Loopback, MS, US};
 use tailbound_document::{WatchedChain, WatchedRange};
 
@@ -95,4 +95,36 @@ fn what_has_no_cause_or_no_effect_is_counted() {
     let chain = figures(&all);
     assert_eq!((chain.hops[1].without_cause, chain.without_effect), (1, 5), "{chain:?}");
     assert_eq!((chain.age, chain.reaction, chain.late_hop), (None, None, None));
+}
+
+/// Test: stamps that are not set are no link, and several images with one stamp are an ambiguity.
+#[test]
+fn stamps_that_are_not_set_or_equal_are_no_certain_link() {
+    for (stamp, by_header, by_time) in [(0, 0, 50), (BEGIN, 50, 0)] {
+        let mut all = chained(&["/camera", "/detections"]);
+        for n in 1..=50 {
+            sample(&mut all, PING, CAMERA, (n, n * 20 * MS), stamp);
+            sample(&mut all, PING, DETECTIONS, (n, n * 20 * MS + MS), stamp);
+        }
+        let hop = &figures(&all).hops[1];
+        assert_eq!((hop.by_header, hop.by_time), (by_header, by_time), "{hop:?}");
+        // All but the first have several images with their stamp.
+        assert_eq!(hop.ambiguous, if stamp == 0 { 0 } else { 49 }, "{hop:?}");
+    }
+}
+
+/// Test: if the first writer has another clock, the time from writing to the wire is not known, and the age begins at the capture.
+#[test]
+fn the_first_hop_of_another_clock_is_not_known() {
+    let mut all = chained(&["/camera", "/cmd"]);
+    for (entity, topic, kind) in [(CAMERA, "rt/camera", IMAGE), (COMMANDS, "rt/cmd", TWIST)] {
+        all.send(0, FAR, PONG, &[writer_announced_as(FAR, entity, topic, kind)]);
+    }
+    for n in 1..=50 {
+        sample(&mut all, FAR, CAMERA, (n, n * 20 * MS), 0);
+        sample(&mut all, FAR, COMMANDS, (n, n * 20 * MS + 4 * MS), 0);
+    }
+    let chain = figures(&all);
+    assert_eq!(chain.hops[0].time, None);
+    near(chain.age.as_ref().unwrap(), 4 * MS, 4 * MS);
 }

@@ -92,6 +92,7 @@ fn the_packets_are_in(what: &str, file: &[u8], is_here: bool) {
         span_ns: (BEGIN, BEGIN + 400 * MS),
         of_unknown_links: 0,
         without_time: 0,
+        of_any_interface: if what == "all interfaces" { 401 } else { 0 },
         is_cut: false,
     };
     assert_eq!(found, expected, "{what}");
@@ -104,6 +105,23 @@ fn the_packets_are_in(what: &str, file: &[u8], is_here: bool) {
     let microsecond = if what == "microseconds" { 1000 } else { 1 };
     assert!((late.range.p50_ns - planted).abs() <= planted / 100 + microsecond, "{what}: {late:?}");
     assert_eq!(late.is_above_fastest, !is_here, "{what}");
+}
+
+/// Test: a file has packets of all programs; those of TCP are of zenoh only from and to its ports.
+#[test]
+fn packets_of_other_programs_are_not_those_of_zenoh() {
+    let tcp = |port: u16| {
+        let mut packet = PING.datagram(PONG, &[0; 40]);
+        packet[9] = 6;
+        packet[20..22].copy_from_slice(&port.to_be_bytes());
+        packet
+    };
+    let mut watch = Watch::new("a file".into(), BEGIN, Default::default());
+    for (index, port) in [22, 443, 7447, 50_000].into_iter().enumerate() {
+        let stamp_ns = BEGIN + index as i64;
+        watch.packet(tailbound_watch::Seen { stamp_ns, interface: 1, is_sent: true, bytes: &tcp(port) });
+    }
+    assert_eq!(watch.report(BEGIN, 0, Default::default()).zenoh_packets, 1);
 }
 
 /// Test: a file that ends anywhere gives an error, or the packets before this place.

@@ -38,6 +38,7 @@ fn report(topics: Vec<WatchedTopic>) -> WatchReport {
         place: "all interfaces of this network namespace".into(),
         packets: 0,
         copies: 0,
+        from_file: false,
         not_copied: 0,
         unread: Default::default(),
         zenoh_packets: 0,
