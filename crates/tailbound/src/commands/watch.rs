@@ -159,10 +159,13 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     if !args.chain.is_empty() {
         state.link(args.chain.clone());
     }
-    errln!("watching {} for {}; Ctrl-C ends it", place(args), tailbound_report::number::time(args.duration.0 as f64));
-    // Before files are made: without a terminal, nothing is left behind.
-    let mut live = (args.live && args.format == TextFormat::Text).then(Live::open).transpose()?;
+    let is_live = args.live && args.format == TextFormat::Text;
+    if is_live {
+        Live::check()?;
+    }
     let mut files = Files::create(args, &mut state)?;
+    errln!("watching {} for {}; Ctrl-C ends it", place(args), tailbound_report::number::time(args.duration.0 as f64));
+    let mut live = is_live.then(Live::open).transpose()?;
     let mut asking = None;
     let Nanos(duration_ns) = args.duration;
     let begin = Instant::now();

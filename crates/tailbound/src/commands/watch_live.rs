@@ -9,12 +9,17 @@ pub struct Live(tailbound_screen::Screen);
 
 #[cfg(feature = "screen")]
 impl Live {
-    pub fn open() -> Result<Live, Failure> {
+    /// Whether there can be a screen, before anything is made.
+    pub fn check() -> Result<(), Failure> {
         use std::io::IsTerminal;
         if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
             return Err(Failure::bad_input("--live needs a terminal, and the input or output of this command is none")
                 .help("leave out --live: the same figures are printed at the end; --metrics writes them meanwhile"));
         }
+        Ok(())
+    }
+
+    pub fn open() -> Result<Live, Failure> {
         tailbound_screen::Screen::open(crate::output::colour()).map(Live).map_err(failed)
     }
 
@@ -35,6 +40,10 @@ pub enum Live {}
 
 #[cfg(not(feature = "screen"))]
 impl Live {
+    pub fn check() -> Result<(), Failure> {
+        Live::open().map(drop)
+    }
+
     pub fn open() -> Result<Live, Failure> {
         Err(Failure::not_fit("this build has no live screen").help("use a package, or build with `--features screen`"))
     }
