@@ -204,7 +204,8 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
         }
     }
     let (duration, end_ns) = (begin.elapsed(), realtime_ns());
-    drop(live);
+    // The terminal is as before from here on.
+    let _ = live.take();
     if ended_early.is_none() {
         read_rest(&mut capture, &mut state, end_ns);
     }
