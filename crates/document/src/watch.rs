@@ -125,6 +125,13 @@ pub struct WatchedTopic {
     pub writers: Vec<WatchedWriter>,
 }
 
+impl WatchedTopic {
+    /// The name of the topic, as ROS 2 has it if it is one of ROS 2; `None` if it is not known.
+    pub fn shown(&self) -> Option<&str> {
+        self.ros_topic.as_deref().or(self.topic.as_deref())
+    }
+}
+
 /// A writer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedWriter {

@@ -47,7 +47,7 @@ pub fn pods_named(name: &str) -> Vec<PodProcess> {
     found.into_values().collect()
 }
 
-/// The text of a small regular file. Files of a pod are those of others: a pipe is not waited for, and a link is not followed.
+/// The text of a small regular file. Other people write the files of a pod: a pipe is not waited for, and a link is not followed.
 fn small_file(path: &Path) -> Option<String> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;

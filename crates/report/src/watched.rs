@@ -89,8 +89,7 @@ fn plural(number: usize, word: &str) -> String {
 
 /// The name of a topic, as ROS 2 has it if it is one of ROS 2.
 fn name(topic: &WatchedTopic, writer: &WatchedWriter) -> String {
-    let known = topic.ros_topic.as_ref().or(topic.topic.as_ref());
-    known.cloned().unwrap_or_else(|| format!("unknown ({})", writer.guid))
+    topic.shown().map_or_else(|| format!("unknown ({})", writer.guid), str::to_owned)
 }
 
 /// The column of names, and the columns of figures.

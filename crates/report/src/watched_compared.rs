@@ -50,7 +50,7 @@ pub fn render_watch_comparison(comparison: &WatchComparison, width: usize, colou
         ));
     }
     lines.extend(wrap(
-        "ratio: the lateness of B divided by that of A. Its 95 % interval is by the variation within each capture alone: two captures of one \
+        "ratio: the lateness of B divided by the lateness of A. Its 95 % interval is by the variation within each capture alone: two captures of one \
          unchanged system differ by more, so that it is no verdict. Several captures of each side show how much.",
         width,
         2,

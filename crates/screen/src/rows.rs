@@ -62,8 +62,9 @@ pub fn rows(report: &WatchReport, order: Order) -> Vec<Shown<'_>> {
 impl Shown<'_> {
     /// The name of the topic, as ROS 2 has it if it is one of ROS 2. It is a text of others: without control characters.
     pub fn name(&self) -> String {
-        let known = self.topic.ros_topic.as_ref().or(self.topic.topic.as_ref());
-        known.map_or_else(|| format!("unknown ({})", self.writer.guid), |name| name.replace(char::is_control, "?"))
+        self.topic
+            .shown()
+            .map_or_else(|| format!("unknown ({})", self.writer.guid), |name| name.replace(char::is_control, "?"))
     }
 
     pub fn samples(&self) -> String {

@@ -43,7 +43,7 @@ struct Kept {
 struct Hop {
     figures: WatchedHop,
     times: Histogram,
-    /// The newest cause at the last effect, to count what came between.
+    /// Up to when causes were looked for at the last effect.
     last_limit_ns: Option<i64>,
 }
 

@@ -1,6 +1,5 @@
 //! Compares two captures of a system, topic by topic.
 
-use crate::names::shown;
 use std::collections::BTreeMap;
 use tailbound_document::{
     ComparedCapture, ComparedLateness, ComparedTopic, WatchComparison, WatchReport, WatchedTopic, WatchedWriter,
@@ -50,7 +49,7 @@ pub fn compare(a: &CaptureRecord, b: &CaptureRecord) -> WatchComparison {
 
 /// Number of writers with samples whose topic is not known.
 fn unknown(report: &WatchReport) -> u64 {
-    let topics = report.topics.iter().filter(|topic| shown(topic).is_none());
+    let topics = report.topics.iter().filter(|topic| topic.shown().is_none());
     topics.flat_map(|topic| &topic.writers).filter(|writer| writer.samples > 0).count() as u64
 }
 
@@ -61,7 +60,7 @@ fn capture(report: &WatchReport) -> ComparedCapture {
 /// The topics with a known name and samples. Writers change their identity when their program starts again, topics keep their name.
 fn topics(record: &CaptureRecord) -> BTreeMap<String, Topic<'_>> {
     let mut all: BTreeMap<String, Topic<'_>> = BTreeMap::new();
-    let named = |topic: &WatchedTopic| shown(topic).map(str::to_owned);
+    let named = |topic: &WatchedTopic| topic.shown().map(str::to_owned);
     for (name, topic) in record.report.topics.iter().filter_map(|topic| Some((named(topic)?, topic))) {
         for writer in topic.writers.iter().filter(|writer| writer.samples > 0) {
             let entry = all.entry(name.clone()).or_insert_with(|| Topic {

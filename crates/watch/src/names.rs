@@ -1,12 +1,6 @@
 //! Names of topics, and identities as text.
 
-use tailbound_document::WatchedTopic;
 use tailbound_rtps::{EntityId, Guid, GuidPrefix};
-
-/// The name of a topic, as ROS 2 has it if it is one of ROS 2; `None` if it is not known.
-pub fn shown(topic: &WatchedTopic) -> Option<&str> {
-    topic.ros_topic.as_deref().or(topic.topic.as_deref())
-}
 
 /// The 16 bytes of an identity in hexadecimal digits, with points between its four parts, as the document has it.
 pub fn guid_words(guid: Guid) -> String {

@@ -1,6 +1,5 @@
 //! From what was seen to a study that can be repeated: one topic is measured, and the others become loads of its size and rate.
 
-use crate::names::shown;
 use tailbound_document::number::count;
 use tailbound_document::{WatchReport, WatchedTopic, WatchedWriter};
 
@@ -50,13 +49,13 @@ pub fn study(report: &WatchReport, topic: Option<&str>) -> Result<SavedStudy, No
     let mut flows: Vec<Flow<'_>> = report.topics.iter().flat_map(flows_of).collect();
     let known = report.topics.iter().filter(|topic| flows_of(topic).next().is_some());
     let names: Vec<(String, &str)> =
-        known.filter_map(|topic| Some((shown(topic)?.to_owned(), topic.topic.as_deref()?))).collect();
+        known.filter_map(|topic| Some((topic.shown()?.to_owned(), topic.topic.as_deref()?))).collect();
     let is_wanted = |(name, on_wire): &&(String, &str)| topic.is_none_or(|topic| name == topic || *on_wire == topic);
     let Some((measured_name, _)) = names.iter().find(is_wanted) else {
         let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
         return Err(if names.is_empty() { NoStudy::NothingSeen } else { NoStudy::NoSuchTopic(names) });
     };
-    let of_topic = flows.iter().enumerate().filter(|(_, flow)| shown(flow.topic) == Some(measured_name.as_str()));
+    let of_topic = flows.iter().enumerate().filter(|(_, flow)| flow.topic.shown() == Some(measured_name.as_str()));
     let Some((at, _)) = of_topic.max_by_key(|(_, flow)| flow.writer.samples) else { return Err(NoStudy::NothingSeen) };
     let measured = flows.swap_remove(at);
     flows.sort_by(|a, b| bytes_per_s(b).total_cmp(&bytes_per_s(a)));
@@ -112,8 +111,10 @@ fn text(report: &WatchReport, name: &str, measured: &Flow<'_>, loads: &[Flow<'_>
         lines.push("load:".to_owned());
     }
     for load in loads {
-        let of =
-            shown(load.topic).map_or_else(|| format!("a topic that is not known, {}", load.writer.guid), str::to_owned);
+        let of = load
+            .topic
+            .shown()
+            .map_or_else(|| format!("a topic that is not known, {}", load.writer.guid), str::to_owned);
         lines.push(format!("  # {}", of.replace(char::is_control, " ")));
         let (payload, rate) = (load.payload_bytes, hertz(load.rate_hz));
         lines.push(format!("  - {{ run: {{ topic: {{ payload: {payload} B, rate: {rate} }} }} }}"));

@@ -121,10 +121,9 @@ pub(super) fn metrics(report: &WatchReport) -> Vec<Metric> {
 }
 
 fn labels(report: &WatchReport, topic: &WatchedTopic, writer: &WatchedWriter) -> Vec<(&'static str, String)> {
-    let known = topic.ros_topic.as_ref().or(topic.topic.as_ref());
     vec![
         ("place", report.place.clone()),
-        ("topic", known.cloned().unwrap_or_default()),
+        ("topic", topic.shown().unwrap_or_default().to_owned()),
         ("writer", writer.guid.clone()),
         ("address", writer.address.clone().unwrap_or_default()),
     ]

@@ -100,24 +100,24 @@ fn namespace(args: &Watch) -> Result<NetNs, Failure> {
             Failure::bad_input(format!("the container `{name}` cannot be found: {e}"))
                 .help(format!("{} must list it as running", client.version))
         })?;
-        let path = format!("/proc/{process}/ns/net");
-        return NetNs::open(&path).map_err(|e| {
-            Failure::not_fit(format!("{path}: the network namespace of the container cannot be opened: {e}"))
-                .help("run the command as root")
-        });
+        return of_process(process, "container");
     }
     if let Some(name) = &args.pod {
-        let process = pod(name)?;
-        let path = format!("/proc/{process}/ns/net");
-        return NetNs::open(&path).map_err(|e| {
-            Failure::not_fit(format!("{path}: the network namespace of the pod cannot be opened: {e}"))
-                .help("run the command as root")
-        });
+        return of_process(pod(name)?, "pod");
     }
     let Some(name) = &args.netns else { return NetNs::own().map_err(Failure::unexpected) };
     NetNs::open(name).map_err(|e| {
         Failure::bad_input(format!("the network namespace `{name}` cannot be opened: {e}"))
             .help("`ip netns` lists names; the namespace of a process is /proc/PID/ns/net")
+    })
+}
+
+/// The network namespace of a process, which belongs to a container or a pod.
+fn of_process(process: i32, whose: &str) -> Result<NetNs, Failure> {
+    let path = format!("/proc/{process}/ns/net");
+    NetNs::open(&path).map_err(|e| {
+        Failure::not_fit(format!("{path}: the network namespace of the {whose} cannot be opened: {e}"))
+            .help("run the command as root")
     })
 }
 
@@ -130,7 +130,7 @@ fn pod(name: &str) -> Result<i32, Failure> {
     match &found[..] {
         [one] => Ok(one.pid),
         [] if is_unknown && namespace.is_some() => {
-            Err(Failure::bad_input(format!("a pod `{pod}` runs on this node, and it is not known whether its namespace is that of `{name}`")).help(
+            Err(Failure::bad_input(format!("a pod `{pod}` runs on this node, and it is not known whether it is in the namespace of `{name}`")).help(
                 "its files do not name a namespace, because it has no token of a service account: name the pod without a namespace, or give \
                  a process of it, --netns /proc/PID/ns/net",
             ))

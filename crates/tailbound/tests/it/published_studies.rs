@@ -10,7 +10,7 @@ use serde_json::Value;
 const NINE_RUNS: &str = "M1 to M4 of the nine runs: two processes, Fast DDS, middleware time-sharing, load from 1 s on";
 const LOAD: &str = "{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: \"0\" }, start: 1 s }";
 
-/// Policies of the threads of the ping in a trial, without those of Tailbound itself: name and policy.
+/// Policies of the threads of the ping in a trial: name and policy.
 fn policies(report: &Value, trial: usize) -> Vec<(String, String)> {
     let tables = report["threads"].as_array().unwrap().iter();
     let mut of = tables.filter(|t| t["trial"] == trial && t["ends"].as_array().unwrap().contains(&"ping".into()));

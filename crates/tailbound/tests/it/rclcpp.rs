@@ -305,15 +305,15 @@ fn in_a_sourced_process_policies_are_named() {
             let reader = end(&to, Kind::Reader(receive), requested).unwrap();
             let writer = end(&from, Kind::Writer, offered).unwrap();
             for (session, end) in [(&to, reader), (&from, writer)] {
-                let mut told = serde_json::Value::Null;
+                let mut answer = serde_json::Value::Null;
                 for _ in 0..2_000 {
-                    told = serde_json::from_str(&session.query(end, "unmatched").unwrap()).unwrap();
-                    if told["reason"] == "incompatible QoS" {
+                    answer = serde_json::from_str(&session.query(end, "unmatched").unwrap()).unwrap();
+                    if answer["reason"] == "incompatible QoS" {
                         break;
                     }
                     std::thread::sleep(std::time::Duration::from_millis(10));
                 }
-                assert_eq!(told["policy"], key, "{layer}: {told}");
+                assert_eq!(answer["policy"], key, "{layer}: {answer}");
             }
         }
     }

@@ -19,7 +19,7 @@ fn number(of: &Value) -> i64 {
 fn an_answer_is_the_effect_of_its_message(driver: &str) {
     let bench = Bench::new();
     bench.study(&two_processes(driver).replace("8 KiB", "64 B").replace("500 Hz", "100 Hz"));
-    // The names of topics are new in each run, so that the chain is that of a file.
+    // The names of topics are new in each run, so that packets are captured into a file, which is read twice.
     let script = "tcpdump -i any -B 32768 -U -w all.pcap udp 2>tcpdump.err & D=$!; until grep -q 'listening' tcpdump.err; do sleep 0.05; done; \
         \"$T\" run study.yaml --out record >/dev/null; sleep 1; kill -INT $D; wait $D || true; \
         \"$T\" watch --read all.pcap --format json >names.json; \

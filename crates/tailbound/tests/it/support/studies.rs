@@ -17,7 +17,7 @@ pub fn built_in(bench: &Bench, mut command: Command, name: &str, settings: &[&st
     report
 }
 
-/// The cells of a row of a published table in a report. Every cell with a figure of ours has this figure, or the reason why not.
+/// The cells of a row of a published table in a report.
 pub fn published(report: &Value, table: &str, row: &str) -> Vec<Value> {
     let named = |of: &Value, name: &str| {
         let found = of.as_array().and_then(|all| all.iter().find(|one| one["name"] == name));
