@@ -77,11 +77,24 @@ pub fn waited(process: &ThreadReport, thread: &Thread) -> Option<Waited> {
     let (ns, bound) = match (began_before, open || unread) {
         // All counted waits may lie before the span, and the wait that goes on is not counted.
         (true, _) if open || thread.runnable && later.is_none() => (0, Bound::AtLeast),
-        (true, _) => (counted + ended, Bound::AtMost),
+        (true, _) => {
+            let before_ns = before.and_then(|b| b.waiting_most_ns).unwrap_or(i64::MAX);
+            nearer(counted.saturating_sub(before_ns) + within, counted + ended)
+        }
         (false, true) => (counted + within, Bound::AtLeast),
         (false, false) => (counted, Bound::Exact),
     };
     Some(Waited { ns: ns.min(most), bound, cpu_ns, span_ns, open, later_ns: later.map_or(0, |l| l.after_ns) })
+}
+
+/// The lower bound of a waiting time if it is at least a fifth of the upper bound, and else the upper bound. With a fifth,
+/// a thread whose lower bound shows that it was starved is never described by an upper bound that shows less.
+fn nearer(least_ns: i64, most_ns: i64) -> (i64, Bound) {
+    if least_ns > 0 && least_ns.saturating_mul(5) >= most_ns {
+        (least_ns, Bound::AtLeast)
+    } else {
+        (most_ns, Bound::AtMost)
+    }
 }
 
 /// Smallest possible time for which a thread had waited for a CPU from its start until its counters were read, in ns.
@@ -174,6 +187,18 @@ mod tests {
         // The thread waited for a long time before the first slot, and then ran for a second.
         let early = of(thread(10, 5, true), thread(8_010, 1_005, false), None);
         assert_eq!(told(early), (3_000, Bound::AtMost, false));
+    }
+
+    /// Test: a wait was going on at the first slot, and it is known for how long it can have gone on.
+    #[test]
+    fn a_wait_that_began_before_the_first_slot_has_a_lower_bound() {
+        let before = |most_ms: i64| Thread { waiting_most_ns: Some(most_ms * MS), ..thread(10, 5, true) };
+        let found = of(before(60), thread(1_010, 6, false), None);
+        assert_eq!(told(found), (940, Bound::AtLeast, false));
+        let found = of(before(60), thread(1_010, 6, true), Some((30, 1_050, 7, false)));
+        assert_eq!(told(found), (940 + 10, Bound::AtLeast, false));
+        // Nearly all of the wait can lie before the first slot.
+        assert_eq!(told(of(before(900), thread(1_010, 6, false), None)), (1_000, Bound::AtMost, false));
     }
 
     #[test]

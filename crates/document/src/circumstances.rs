@@ -296,6 +296,10 @@ pub struct Thread {
     /// True if the thread ran or waited for a CPU at the time of the reading.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runnable: bool,
+    /// Longest time for which a runnable thread can have waited for a CPU already at the time of the reading, ns; absent
+    /// if the record does not contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_most_ns: Option<i64>,
     /// Second reading of the thread's counters after the loads had ended; absent if the thread was not runnable after
     /// the last slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]

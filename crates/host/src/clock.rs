@@ -20,6 +20,11 @@ pub fn monotonic_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Time of CLOCK_BOOTTIME in ns: as the monotonic clock, but with the time for which the host was suspended.
+pub fn since_boot_ns() -> i64 {
+    read(libc::CLOCK_BOOTTIME)
+}
+
 /// Time of CLOCK_MONOTONIC_RAW in ns: as the monotonic clock, but without the adjustments of its rate by NTP or PTP.
 pub fn unadjusted_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC_RAW)

@@ -85,6 +85,8 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
             CpuList::default()
         }),
     };
+    // SAFETY: gettid has no argument and cannot fail.
+    let runnable = stat.state() == 'R' && tid != unsafe { libc::gettid() };
     Ok(ThreadRow {
         asked: RoleScheduling::default(),
         tid,
@@ -96,8 +98,8 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
         last_cpu,
         cpu_ns,
         run_delay_ns,
-        // SAFETY: gettid has no argument and cannot fail.
-        runnable: stat.state() == 'R' && tid != unsafe { libc::gettid() },
+        runnable,
+        waits_since_ns: started_ns(&stat).filter(|_| runnable).map(|started| started + (cpu_ns + run_delay_ns) as i64),
         later: None,
         voluntary_switches,
         involuntary_switches,
@@ -141,6 +143,12 @@ fn later(pid: i32, tid: i32) -> Option<ThreadLater> {
     // The clock is read last, so all counted times lie before `at_ns`.
     let (cpu_ns, run_delay_ns, at_ns) = (cpu_ns?, run_delay_ns?, crate::monotonic_ns());
     Some(ThreadLater { at_ns, cpu_ns, run_delay_ns, runnable: stat.state() == 'R' })
+}
+
+/// Monotonic time at which a thread started, ns; up to a clock tick too early.
+fn started_ns(stat: &Stat) -> Option<i64> {
+    let since_boot_ns = stat.start_ticks()? * crate::clock::tick_ns();
+    Some(crate::clock::monotonic_ns() - crate::clock::since_boot_ns() + since_boot_ns as i64)
 }
 
 /// CPU time of a thread and the total time of its finished waits for a CPU, both in ns.

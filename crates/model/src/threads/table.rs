@@ -31,6 +31,10 @@ pub struct ThreadRow {
     /// false for the thread that read the table; absent in old records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runnable: bool,
+    /// Monotonic time before which a wait that was going on at the reading cannot have begun, ns; only for a runnable thread, and
+    /// absent in old records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_since_ns: Option<i64>,
     /// Second reading of the thread's counters after the loads had ended, if the thread was runnable at the end of the
     /// trial: this reading includes a wait that had not ended at the end of the trial. Absent in old records and for a
     /// thread that had ended.

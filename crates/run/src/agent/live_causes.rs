@@ -210,6 +210,7 @@ mod tests {
             cpu_ns: 0,
             run_delay_ns: 0,
             runnable: false,
+            waits_since_ns: None,
             later: None,
             voluntary_switches: 0,
             involuntary_switches: 0,

@@ -212,6 +212,7 @@ fn thread(tid: i32, name: &str, role: &str, policy: Policy, cpu: u32) -> ThreadR
         cpu_ns: 1_000_000,
         run_delay_ns: 20_000,
         runnable: false,
+        waits_since_ns: None,
         later: None,
         voluntary_switches: 10,
         involuntary_switches: 1,
