@@ -169,4 +169,6 @@ mod watch;
 #[cfg(feature = "system-tests")]
 mod watch_chains;
 #[cfg(feature = "system-tests")]
+mod watch_relay;
+#[cfg(feature = "system-tests")]
 mod zenoh;

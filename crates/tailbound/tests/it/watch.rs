@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 /// Messages of a study of [`study`]: slots and warm-up.
 pub const SENT: u64 = 320;
 
-/// Runs a script of the shell in a network namespace of its own, in the directory of the test. `$T` is the program, and `watching`
+/// Runs a script of the shell in a network namespace and a mount namespace of its own, in the directory of the test. `$T` is the program, and `watching`
 /// starts a capture that ends with `stop`.
 pub fn in_namespace(bench: &Bench, script: &str) -> Output {
     in_namespace_of(bench, script, None)
@@ -23,7 +23,7 @@ pub fn in_namespace_of(bench: &Bench, script: &str, ros: Option<&Ros>) -> Output
             until grep -q '^watching' watched.err; do kill -0 $W; sleep 0.05; done; }; \
         stop() { sleep 0.3; kill -INT $W; wait $W; }; ";
     let mut command = Command::new("unshare");
-    command.args(["--net", "sh", "-c", &format!("{begin}{script}")]).current_dir(bench.dir.path());
+    command.args(["--net", "--mount", "sh", "-c", &format!("{begin}{script}")]).current_dir(bench.dir.path());
     command
         .env("T", env!("CARGO_BIN_EXE_tailbound"))
         .env("TAILBOUND_STATE_DIR", bench.path("state"))
@@ -152,6 +152,8 @@ fn source_timestamps_are_those_of_the_calls(driver: &str, slots: usize, ros: Opt
     let bench = Bench::new();
     let rate = if slots > 10_000 { "rate: 2 kHz" } else { "rate: 500 Hz" };
     let study = two_processes(driver).replace("slots: 300", &format!("slots: {slots}")).replace("rate: 500 Hz", rate);
+    // The driver `ros2` has no listeners.
+    let study = study.replace("listener", if driver == "ros2" { "block" } else { "listener" });
     bench.study(&study.replace("8 KiB", if slots > 10_000 { "256 B" } else { "8 KiB" }));
     let offset = || tailbound_host::realtime_ns() - tailbound_host::monotonic_ns();
     let before_ns = offset();
@@ -179,7 +181,10 @@ fn source_timestamps_are_those_of_the_calls(driver: &str, slots: usize, ros: Opt
         .filter_map(|line| line.strip_prefix(&format!("{ping},")))
         .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect::<Vec<i64>>().try_into().unwrap())
         .collect();
-    assert_eq!((rows.len(), calls.len()), (slots + 20, slots + 20));
+    // A writer that was held up sends several samples in one packet; those behind the copied bytes are not seen.
+    let behind = found["unread"]["behind_copied"].as_u64().unwrap() as usize;
+    assert_eq!(calls.len(), slots + 20);
+    assert!(rows.len() == calls.len() || behind > 0 && rows.len() + behind >= calls.len(), "{}, {behind}", rows.len());
     println!("{} source timestamps, each within {width_ns} ns of its call", rows.len());
     for [number, source_ns, captured_ns] in rows {
         let (begin_ns, end_ns) = calls[number as usize - 1];
@@ -215,13 +220,26 @@ fn times_of_rclcpp_are_those_of_the_calls() {
     }
 }
 
-/// Test: 100,000 samples of each vendor.
+#[test]
+fn times_of_ros2_client_are_those_of_the_calls() {
+    if !cannot() {
+        ros2::built();
+        source_timestamps_are_those_of_the_calls("ros2", 3000, None);
+    }
+}
+
+/// Test: 100,000 samples of each writer.
 #[test]
 fn long_times_of_a_hundred_thousand_calls() {
     if !cannot() {
         fastdds::built();
         source_timestamps_are_those_of_the_calls("cyclonedds", 100_000, None);
         source_timestamps_are_those_of_the_calls("{ fastdds: { transport: udp } }", 100_000, None);
+        ros2::built();
+        source_timestamps_are_those_of_the_calls("ros2", 100_000, None);
+        if let Some(ros) = real() {
+            source_timestamps_are_those_of_the_calls("{ rclcpp: { executor: single } }", 100_000, Some(&ros));
+        }
     }
 }
 
