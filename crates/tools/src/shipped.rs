@@ -4,14 +4,14 @@ use crate::{Tool, ToolError};
 use std::path::Path;
 
 const SHIPPED: [(&str, &str); 8] = [
-    ("ddsperf", include_str!("../../../tools/ddsperf.yaml")),
-    ("sockperf", include_str!("../../../tools/sockperf.yaml")),
-    ("sockperf-throughput", include_str!("../../../tools/sockperf-throughput.yaml")),
-    ("iperf3", include_str!("../../../tools/iperf3.yaml")),
-    ("isochron", include_str!("../../../tools/isochron.yaml")),
-    ("cyclictest", include_str!("../../../tools/cyclictest.yaml")),
-    ("rti-perftest", include_str!("../../../tools/rti-perftest.yaml")),
-    ("performance-test", include_str!("../../../tools/performance-test.yaml")),
+    ("ddsperf", include_str!("../tools/ddsperf.yaml")),
+    ("sockperf", include_str!("../tools/sockperf.yaml")),
+    ("sockperf-throughput", include_str!("../tools/sockperf-throughput.yaml")),
+    ("iperf3", include_str!("../tools/iperf3.yaml")),
+    ("isochron", include_str!("../tools/isochron.yaml")),
+    ("cyclictest", include_str!("../tools/cyclictest.yaml")),
+    ("rti-perftest", include_str!("../tools/rti-perftest.yaml")),
+    ("performance-test", include_str!("../tools/performance-test.yaml")),
 ];
 
 /// Names and texts of all tool files that are part of Tailbound.

@@ -5,10 +5,12 @@
 //! been seen. Therefore the rate is passed on the kernel command line.
 
 use std::sync::OnceLock;
+#[cfg(target_arch = "x86_64")]
 use std::time::Duration;
 
 /// Time between two readings of the counter: if the clock is read within 200 ns around the counter, the measured rate
 /// is exact to a few parts per million.
+#[cfg(target_arch = "x86_64")]
 const APART: Duration = Duration::from_millis(50);
 
 /// Rate of the time stamp counter in kHz, measured once; `None` if the rate is not known.

@@ -3,7 +3,7 @@
 use crate::escape::escape;
 use std::collections::BTreeMap;
 
-const GLOSSARY: &str = include_str!("../../../../docs/src/glossary.md");
+const GLOSSARY: &str = include_str!("../../glossary.md");
 
 /// Terms that the page explains, by their entries in the glossary.
 const EXPLAINED: [&str; 45] = [

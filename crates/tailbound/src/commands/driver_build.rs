@@ -11,11 +11,11 @@ use tailbound_model::ExitCode;
 
 /// Files to compile.
 const SOURCES: [(&str, &str); 5] = [
-    ("CMakeLists.txt", include_str!("../../../../drivers/rclcpp/CMakeLists.txt")),
-    ("package.xml", include_str!("../../../../drivers/rclcpp/package.xml")),
-    ("msg/Sample.msg", include_str!("../../../../drivers/rclcpp/msg/Sample.msg")),
-    ("shim.h", include_str!("../../../../drivers/rclcpp/shim.h")),
-    ("shim.cpp", include_str!("../../../../drivers/rclcpp/shim.cpp")),
+    ("CMakeLists.txt", include_str!("../../embedded/rclcpp/CMakeLists.txt")),
+    ("package.xml", include_str!("../../embedded/rclcpp/package.xml")),
+    ("msg/Sample.msg", include_str!("../../embedded/rclcpp/msg/Sample.msg")),
+    ("shim.h", include_str!("../../embedded/rclcpp/shim.h")),
+    ("shim.cpp", include_str!("../../embedded/rclcpp/shim.cpp")),
 ];
 /// Number of lines of a failed build that are shown.
 const SHOWN: usize = 20;

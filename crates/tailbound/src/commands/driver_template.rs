@@ -10,17 +10,17 @@ use tailbound_model::ExitCode;
 type Files = &'static [(&'static str, &'static str)];
 
 macro_rules! embedded {
-    ($($name:literal: $path:literal),*) => { &[$(($name, include_str!(concat!("../../../../", $path)))),*] };
+    ($($name:literal: $path:literal),*) => { &[$(($name, include_str!(concat!("../../embedded/", $path)))),*] };
 }
 const C: Files = embedded!(
-    "skeleton.c": "drivers/skeleton/skeleton.c",
-    "loopback.h": "drivers/skeleton/loopback.h",
-    "tailbound_driver.h": "include/tailbound_driver.h"
+    "skeleton.c": "skeleton/skeleton.c",
+    "loopback.h": "skeleton/loopback.h",
+    "tailbound_driver.h": "tailbound_driver.h"
 );
 const CXX: Files = embedded!(
-    "skeleton.cpp": "drivers/skeleton/skeleton.cpp",
-    "loopback.hpp": "drivers/skeleton/loopback.hpp",
-    "tailbound_driver.h": "include/tailbound_driver.h"
+    "skeleton.cpp": "skeleton/skeleton.cpp",
+    "loopback.hpp": "skeleton/loopback.hpp",
+    "tailbound_driver.h": "tailbound_driver.h"
 );
 
 pub fn write(directory: &Path, cxx: bool) -> CommandResult {

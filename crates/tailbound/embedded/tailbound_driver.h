@@ -1,0 +1,1 @@
+../../../include/tailbound_driver.h
