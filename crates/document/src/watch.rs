@@ -23,6 +23,13 @@ pub struct WatchReport {
     /// Whether packets were read from a file: how many were not copied is then not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_file: bool,
+    /// Largest step by which the clock of this host was set during the capture, ns: lateness at this time is wrong by as much. Absent
+    /// if it was not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_step_ns: Option<i64>,
+    /// CPU time that the capture took, ns, without what the kernel does for it while programs send and receive; absent for files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<i64>,
     /// What could not be read of the messages.
     pub unread: UnreadReport,
     /// Packets from or to the ports of zenoh, which are not read.

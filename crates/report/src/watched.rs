@@ -80,6 +80,15 @@ pub(crate) fn first_line(report: &WatchReport) -> String {
             0 => "no packet missed".to_owned(),
             missed => format!("{} missed", plural(missed as usize, "packet")),
         }
+    ) + &of_capture(report)
+}
+
+/// What the capture itself took.
+fn of_capture(report: &WatchReport) -> String {
+    let Some(cpu_ns) = report.cpu_ns.filter(|_| report.duration_ns > 0) else { return String::new() };
+    let share = three_digits(cpu_ns as f64 / report.duration_ns as f64 * 100.0);
+    format!(
+        " The capture took {share} % of a CPU; what the kernel did for it while programs sent and received is not in it."
     )
 }
 

@@ -3,6 +3,7 @@
 
 use crate::security_files::SecurityFiles;
 use crate::vendor_threads;
+use std::collections::BTreeMap;
 use tailbound_driver::{Description, Driver, Kv, LoadError};
 use tailbound_model::*;
 use tailbound_wire::{EndOrder, Order, Role};
@@ -71,6 +72,17 @@ impl EndPlan {
             receive_topic: topic(receive),
             security,
         })
+    }
+
+    /// QoS settings of the writer or the reader of a load: those of the load, or else those of the measured topic.
+    pub fn load_qos(&self, load: &TopicLoad, writer: bool) -> Kv {
+        let measured = if writer { &self.writer_qos } else { &self.reader_qos };
+        let Some(own) = &load.qos else { return measured.clone() };
+        let mut kv = of_side(own, writer);
+        if let Some(participant) = measured.get(PARTICIPANT) {
+            kv.set(PARTICIPANT, participant.to_owned());
+        }
+        kv
     }
 
     /// Whether the driver has files of DDS Security.
@@ -146,15 +158,23 @@ fn options(order: &Order, end: &EndOrder, driver: &Description) -> Kv {
     kv
 }
 
+/// Index of the participant of a session to which an end point belongs.
+const PARTICIPANT: &str = "participant";
+
+/// The policies of a study that a writer or a reader has.
+fn of_side(qos: &BTreeMap<String, String>, writer: bool) -> Kv {
+    let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
+    qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect()
+}
+
 /// QoS of the study for a writer or a reader, and the index of the participant to which the writer or reader belongs.
 fn qos(order: &Order, role: Role, writer: bool) -> Kv {
-    let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
-    let mut kv: Kv = order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let mut kv = of_side(&order.spec.qos, writer);
     if writer && !role.receives() && order.spec.measure.flow().is_some_and(|f| f.batching) {
         kv.set("batch", "on");
     }
     if order.spec.participants_of_session() > 1 {
-        kv.set("participant", if role == Role::Ping { "0" } else { "1" });
+        kv.set(PARTICIPANT, if role == Role::Ping { "0" } else { "1" });
     }
     kv
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tailbound_model::{
     AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, MISSES,
-    Metric, MissWindow, MissesLimit, MissesLimits, Nanos, THROUGHPUT,
+    Metric, MissWindow, MissesLimit, MissesLimits, Nanos, ON_WIRE, THROUGHPUT, WireLimit,
 };
 
 /// Loads a budget file (limits that a record must keep).
@@ -71,7 +71,13 @@ pub(crate) fn budget(root: &Node, stem: String) -> Result<Budget, Fault> {
 }
 
 fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
-    let mut set = LimitSet { levels: BTreeMap::new(), limits: Vec::new(), throughput: Vec::new(), misses: None };
+    let mut set = LimitSet {
+        levels: BTreeMap::new(),
+        limits: Vec::new(),
+        throughput: Vec::new(),
+        misses: None,
+        on_wire: Vec::new(),
+    };
     for (key, node) in map(node)? {
         if key.text == "where" {
             for (factor, level) in map(node)? {
@@ -89,12 +95,19 @@ fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
             set.misses = Some(misses(node)?);
             continue;
         }
-        let metric = metric(key, &["where", THROUGHPUT, MISSES])?;
+        if key.text == ON_WIRE {
+            for (statistic, value) in map(node)? {
+                set.on_wire.push(on_wire(statistic, value)?);
+            }
+            continue;
+        }
+        let metric = metric(key, &["where", THROUGHPUT, MISSES, ON_WIRE])?;
         for (statistic, value) in map(node)? {
             set.limits.push(Limit { metric, at_most: at_most(statistic, value)? });
         }
     }
-    match set.limits.is_empty() && set.throughput.is_empty() && set.misses.is_none() {
+    let is_empty = set.limits.is_empty() && set.throughput.is_empty() && set.on_wire.is_empty();
+    match is_empty && set.misses.is_none() {
         true => Err(Fault::new(node.at, "nothing is limited here").help("for example `round_trip: { p99: 500 us }`")),
         false => Ok(set),
     }
@@ -122,6 +135,15 @@ fn of_flow(key: &Key, value: &Node) -> Result<FlowLimit, Fault> {
         }
         LOST => Ok(FlowLimit::Lost(lost(value)?)),
         _ => Err(unknown(key, &FLOW_STATISTICS)),
+    }
+}
+
+/// Reads one limit for the topics of a capture, e.g. `p99: 5 ms`, `lost: none` or `samples/s: 9.5`.
+fn on_wire(key: &Key, value: &Node) -> Result<WireLimit, Fault> {
+    match key.text.as_str() {
+        "samples/s" => Ok(WireLimit::SamplesPerSecond(number(value, &[("", 1.0)], "a number of samples, e.g. 9.5")?)),
+        label if label == "max" || label == LOST || is_quantile(label) => Ok(WireLimit::AtMost(at_most(key, value)?)),
+        _ => Err(unknown(key, &["p50", "p99", "p99.9", "max", LOST, "samples/s"])),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::budget::metrics;
 use serde_json::{Value, json};
-use tailbound_model::{COMPARED_STATISTICS, FLOW_STATISTICS, LOST, MISSES, MissWindow, THROUGHPUT};
+use tailbound_model::{COMPARED_STATISTICS, FLOW_STATISTICS, LOST, MISSES, MissWindow, ON_WIRE, THROUGHPUT};
 
 /// The JSON Schema (draft 2020-12) of the budget file, as committed in `schema/budget.json`.
 pub fn budget_schema() -> Value {
@@ -40,6 +40,13 @@ pub fn budget_schema() -> Value {
     set.as_object_mut().expect("a map").extend(of_metrics(&limits));
     set[THROUGHPUT] = flow;
     set[MISSES] = misses(&duration);
+    set[ON_WIRE] = json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
+        "description": "Limits for the samples of each topic of a capture (`tailbound watch --out`); `where` selects by `topic`.",
+        "properties": {
+            "max": described(&duration, "Largest allowed lateness on the wire."),
+            "lost": described(&lost, "Largest allowed share of samples that a reader asked for and never got, or `none`."),
+            "samples/s": described(&rate(""), "Smallest allowed number of samples per second, of all writers together.") },
+        "patternProperties": { quantile: duration } });
     let mut baseline = json!({
         "record": { "description": "Path of the baseline record, relative to this file; `--baseline` can give it too.",
             "type": "string" },

@@ -22,6 +22,11 @@ impl Failure {
         Failure { exit, problem: Problem::new(code, what.to_string().trim(), "") }
     }
 
+    /// What is wrong, without what to do.
+    pub fn text(&self) -> &str {
+        &self.problem.what
+    }
+
     /// Creates a failure because of wrong arguments, or of an input file that cannot be used.
     pub fn bad_input(what: impl ToString) -> Failure {
         Failure::new(ExitCode::BadInput, what)

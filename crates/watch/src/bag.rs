@@ -112,6 +112,8 @@ impl Bag {
             copies: 0,
             not_copied: 0,
             from_file: true,
+            clock_step_ns: None,
+            cpu_ns: None,
             unread: Default::default(),
             zenoh_packets: 0,
             shared_memory: BTreeMap::new(),

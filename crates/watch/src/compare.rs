@@ -1,31 +1,15 @@
 //! Compares two captures of a system, topic by topic.
 
+use crate::topics::{CaptureRecord, Topic, topics};
 use std::collections::BTreeMap;
 use tailbound_document::{
-    ComparedCapture, ComparedLateness, ComparedTopic, WatchComparison, WatchReport, WatchedTopic, WatchedWriter,
+    ComparedCapture, ComparedLateness, ComparedTopic, WatchComparison, WatchReport, WatchedWriter,
 };
 use tailbound_stats::Quantile;
 use tailbound_stats::compare::{Chunks, Statistic, within_runs};
 
 /// The compared quantiles, and how many samples each needs, as in reports.
 const QUANTILES: [(&str, f64, usize); 2] = [("p50", 0.5, 1), ("p99", 0.99, 368)];
-
-/// A capture that was recorded.
-#[derive(Debug, Clone)]
-pub struct CaptureRecord {
-    /// What was seen.
-    pub report: WatchReport,
-    /// Capture stamp minus source timestamp of each sample, in the order of the capture, by the identity of its writer, ns.
-    pub late_ns: BTreeMap<String, Vec<i64>>,
-}
-
-/// A topic of one capture: its writers, and the lateness of their samples.
-struct Topic<'a> {
-    writers: Vec<&'a WatchedWriter>,
-    late_ns: Vec<i64>,
-    /// Whether the lateness of a writer is above its fastest sample, because it has another clock.
-    is_above_fastest: bool,
-}
 
 /// Compares an earlier capture with a later one.
 pub fn compare(a: &CaptureRecord, b: &CaptureRecord) -> WatchComparison {
@@ -57,38 +41,15 @@ fn capture(report: &WatchReport) -> ComparedCapture {
     ComparedCapture { place: report.place.clone(), begin_ns: report.begin_ns, duration_ns: report.duration_ns }
 }
 
-/// The topics with a known name and samples. Writers change their identity when their program starts again, topics keep their name.
-fn topics(record: &CaptureRecord) -> BTreeMap<String, Topic<'_>> {
-    let mut all: BTreeMap<String, Topic<'_>> = BTreeMap::new();
-    let named = |topic: &WatchedTopic| topic.shown().map(str::to_owned);
-    for (name, topic) in record.report.topics.iter().filter_map(|topic| Some((named(topic)?, topic))) {
-        for writer in topic.writers.iter().filter(|writer| writer.samples > 0) {
-            let entry = all.entry(name.clone()).or_insert_with(|| Topic {
-                writers: Vec::new(),
-                late_ns: Vec::new(),
-                is_above_fastest: false,
-            });
-            entry.writers.push(writer);
-            let late = record.late_ns.get(&writer.guid).map(Vec::as_slice).unwrap_or_default();
-            let is_above = writer.lateness.as_ref().is_some_and(|late| late.is_above_fastest);
-            let zero_ns = if is_above { late.iter().copied().min().unwrap_or(0) } else { 0 };
-            entry.late_ns.extend(late.iter().map(|ns| ns.saturating_sub(zero_ns)));
-            entry.is_above_fastest |= is_above;
-        }
-    }
-    all
-}
-
 fn compared(name: &str, a: &Topic<'_>, b: &Topic<'_>) -> ComparedTopic {
     let sum = |of: &dyn Fn(&WatchedWriter) -> u64| {
         let side = |topic: &Topic<'_>| topic.writers.iter().map(|writer| of(writer)).sum();
         (side(a), side(b))
     };
-    let rate = |topic: &Topic<'_>| topic.writers.iter().map(|writer| writer.rate_hz).sum::<Option<f64>>();
     ComparedTopic {
         topic: name.to_owned(),
         samples: sum(&|writer| writer.samples),
-        rate_hz: (rate(a), rate(b)),
+        rate_hz: (a.rate_hz(), b.rate_hz()),
         again: sum(&|writer| writer.protocol.again),
         lost: sum(&|writer| writer.protocol.lost),
         lateness: lateness([a, b]),

@@ -7,6 +7,7 @@
 
 mod again;
 mod bag;
+mod budget;
 mod chain;
 mod compare;
 mod copies;
@@ -20,13 +21,16 @@ mod parts;
 mod reader;
 mod report;
 mod study;
+mod topics;
 mod vendor;
 mod watch;
 mod writer;
 
 pub use bag::{Bag, BagError, read_mcap};
-pub use compare::{CaptureRecord, compare};
+pub use budget::{BudgetMisfit, judge};
+pub use compare::compare;
 pub use file::{CaptureFile, CaptureFileError, read_capture};
 pub use names::guid_words;
 pub use study::{NoStudy, SavedStudy, study};
+pub use topics::CaptureRecord;
 pub use watch::{Captured, Seen, Watch};

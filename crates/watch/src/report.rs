@@ -31,6 +31,8 @@ impl Watch {
             copies: self.copied,
             not_copied,
             from_file: false,
+            clock_step_ns: None,
+            cpu_ns: None,
             unread: self.unread,
             zenoh_packets: self.zenoh,
             shared_memory,

@@ -7,6 +7,10 @@ use tailbound_document::{WatchReport, WatchedTopic, WatchedWriter};
 const BESIDE_PAYLOAD_BYTES: u32 = 12;
 /// Most loads of a study that is made: each is a process at each end. The writers with most bytes per second come first.
 const MOST_LOADS: usize = 16;
+/// Smallest and largest jitter of a load, as a share of its period: intervals are the upper ends of buckets, and a load sends each message
+/// before the next one is due.
+const LEAST_JITTER: f64 = 0.02;
+const MOST_JITTER: f64 = 0.95;
 /// Most subscribers of a study.
 const MOST_SUBSCRIBERS: u64 = 64;
 /// Length of the lines of comments, in characters.
@@ -92,7 +96,7 @@ fn text(report: &WatchReport, name: &str, measured: &Flow<'_>, loads: &[Flow<'_>
              were seen. The other topics that were on the wire are loads."
         ),
     });
-    for note in notes(measured, left_out) {
+    for note in notes(measured, loads, left_out) {
         lines.extend(comment(&note));
     }
     let subscribers = measured.topic.readers_announced.clamp(1, MOST_SUBSCRIBERS);
@@ -116,17 +120,19 @@ fn text(report: &WatchReport, name: &str, measured: &Flow<'_>, loads: &[Flow<'_>
             .shown()
             .map_or_else(|| format!("a topic that is not known, {}", load.writer.guid), str::to_owned);
         lines.push(format!("  # {}", of.replace(char::is_control, " ")));
-        let (payload, rate) = (load.payload_bytes, hertz(load.rate_hz));
-        lines.push(format!("  - {{ run: {{ topic: {{ payload: {payload} B, rate: {rate} }} }} }}"));
+        let mut keys = vec![format!("payload: {} B", load.payload_bytes), format!("rate: {}", hertz(load.rate_hz))];
+        keys.extend(jitter(load).map(|us| format!("jitter: {us} us")));
+        keys.extend(qos(load.writer));
+        lines.push(format!("  - {{ run: {{ topic: {{ {} }} }} }}", keys.join(", ")));
     }
     lines.join("\n") + "\n"
 }
 
 /// What the study does not have of what was seen, or what was not seen.
-fn notes(measured: &Flow<'_>, left_out: &[Flow<'_>]) -> Vec<String> {
+fn notes(measured: &Flow<'_>, loads: &[Flow<'_>], left_out: &[Flow<'_>]) -> Vec<String> {
     let mut notes = vec![
         "Not known, and yours to set: CPUs and scheduling of the programs (ends.ping.cpus, ends.ping.scheduling, ...), what \
-         they do beside sending, and the history of the writer (qos.history). All loads have the policies of the measured topic."
+         they do beside sending, and the history of the writers (qos.history). Loads whose policies were not announced have those of the measured topic."
             .to_owned(),
     ];
     if let Some(interval) = measured.writer.interval {
@@ -151,6 +157,12 @@ fn notes(measured: &Flow<'_>, left_out: &[Flow<'_>]) -> Vec<String> {
         );
     } else if measured.topic.readers_announced == 0 {
         notes.push("No reader was announced during the capture: the number of subscribers is a guess.".to_owned());
+    }
+    if std::iter::once(measured).chain(loads).any(|flow| keeps_in_service(flow.writer)) {
+        notes.push(
+            "Writers whose samples a service keeps (durability transient, persistent) are transient-local here."
+                .to_owned(),
+        );
     }
     if !measured.writer.is_here && !is_recorded(measured) {
         notes.push(format!(
@@ -180,10 +192,16 @@ fn driver(vendor: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a service keeps the samples of the writer, which no driver has.
+fn keeps_in_service(writer: &WatchedWriter) -> bool {
+    writer.qos.as_ref().is_some_and(|qos| matches!(qos.durability.as_str(), "transient" | "persistent"))
+}
+
 /// The policies that were announced; none if they are not known.
 fn qos(writer: &WatchedWriter) -> Option<String> {
     let qos = writer.qos.as_ref()?;
-    let mut keys = vec![format!("reliability: {}", qos.reliability), format!("durability: {}", qos.durability)];
+    let durability = if keeps_in_service(writer) { "transient-local" } else { &qos.durability };
+    let mut keys = vec![format!("reliability: {}", qos.reliability), format!("durability: {durability}")];
     keys.extend(qos.deadline_ns.map(|ns| match ns % 1_000_000 {
         0 => format!("deadline: {} ms", ns / 1_000_000),
         _ => format!("deadline: {ns} ns"),
@@ -195,6 +213,16 @@ fn qos(writer: &WatchedWriter) -> Option<String> {
 fn hertz(rate: f64) -> String {
     let text = format!("{rate:.6}");
     format!("{} Hz", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The jitter, us, that gives a load the p99 of the intervals that were seen: if each message is sent by a time between 0 and the jitter j
+/// after it is due, evenly distributed, the difference of two such times exceeds x with the probability (1 - x / j)^2 / 2, which is 1 % for
+/// x = 0.859 j. `None` if the intervals are even, or too few.
+fn jitter(flow: &Flow<'_>) -> Option<i64> {
+    let (period_ns, interval) = (1e9 / flow.rate_hz, flow.writer.interval?);
+    let beyond_ns = interval.p99_ns? as f64 - period_ns;
+    let jitter_ns = (beyond_ns / (1.0 - 0.02_f64.sqrt())).min(period_ns * MOST_JITTER);
+    (jitter_ns >= period_ns * LEAST_JITTER).then(|| (jitter_ns / 1000.0).round() as i64).filter(|us| *us > 0)
 }
 
 /// The letters and digits of a name, for the name of a study.

@@ -29,6 +29,12 @@ pub fn judge_budget(record: &Record, budget: &Budget, baseline: Option<&Record>)
         AtMost::Quantile(label, _) => label.parse().ok(),
         _ => None,
     });
+    if budget.limits.iter().any(|set| !set.on_wire.is_empty()) {
+        return Err(CompareError::refused(
+            "the budget limits `on_wire`, and a record of a study has no topics of a capture",
+            "use this budget with a directory of `tailbound watch --out`, or limit for example `round_trip`",
+        ));
+    }
     let report = analyse_with(record, labels)?;
     for set in &budget.limits {
         checks.extend(absolute::checks(record, &report, set)?);

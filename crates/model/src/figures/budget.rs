@@ -26,6 +26,27 @@ pub struct LimitSet {
     pub throughput: Vec<FlowLimit>,
     /// Limits for runs of late and lost messages in the conditions that have these levels.
     pub misses: Option<MissesLimits>,
+    /// Limits for the topics of a capture, as the only level `topic` names them; a record of a study has no topics.
+    pub on_wire: Vec<WireLimit>,
+}
+
+/// A limit of a budget for the samples of a topic on the wire, in a capture.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WireLimit {
+    /// A quantile or the maximum of the lateness, or the share of lost samples; never the mean.
+    AtMost(AtMost),
+    /// Smallest allowed number of samples per second of all writers together.
+    SamplesPerSecond(f64),
+}
+
+impl WireLimit {
+    /// Key of the limited statistic in a budget file, e.g. `p99`.
+    pub fn key(&self) -> &str {
+        match self {
+            WireLimit::AtMost(at_most) => at_most.key(),
+            WireLimit::SamplesPerSecond(_) => SAMPLES_PER_SECOND,
+        }
+    }
 }
 
 /// Limits of a budget for runs of late and lost messages.
@@ -100,7 +121,7 @@ impl FlowLimit {
     /// Key of the limited statistic in a budget file, e.g. `lost`.
     pub fn key(self) -> &'static str {
         match self {
-            FlowLimit::SamplesPerSecond(_) => "samples/s",
+            FlowLimit::SamplesPerSecond(_) => SAMPLES_PER_SECOND,
             FlowLimit::PayloadMbitPerSecond(_) => "Mbit/s",
             FlowLimit::Lost(_) => LOST,
         }
@@ -134,6 +155,12 @@ pub struct BaselineBudget {
 
 /// Key of the statistics of flows in a budget file.
 pub const THROUGHPUT: &str = "throughput";
+
+/// Key of the smallest allowed number of samples per second in a budget file.
+const SAMPLES_PER_SECOND: &str = "samples/s";
+
+/// Key of the limits for the topics of a capture in a budget file.
+pub const ON_WIRE: &str = "on_wire";
 
 /// Key of the limits for runs of late and lost messages in a budget file.
 pub const MISSES: &str = "misses";

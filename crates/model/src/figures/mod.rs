@@ -8,7 +8,7 @@ mod view;
 
 pub use budget::{
     AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, MISSES,
-    MissesLimit, MissesLimits, THROUGHPUT,
+    MissesLimit, MissesLimits, ON_WIRE, THROUGHPUT, WireLimit,
 };
 pub use metric::Metric;
 pub use pattern::Pattern;

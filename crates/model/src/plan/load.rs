@@ -2,6 +2,7 @@
 
 use crate::{ByteSize, Nanos, Rate, RoleScheduling};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// One load: work that runs during the measurement, as the study asks for it.
@@ -130,6 +131,12 @@ pub struct TopicLoad {
     pub rate: Rate,
     /// The DDS participant that sends and receives the messages of the load.
     pub participant: Participant,
+    /// QoS policies of the topic, as drivers get them; `None` = those of the measured topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<BTreeMap<String, String>>,
+    /// Each message is sent by up to this time after it is due, drawn at random; less than a period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Nanos>,
 }
 
 /// The DDS participant that the topic of a load uses.
@@ -172,7 +179,18 @@ impl fmt::Display for LoadKind {
             LoadKind::UdpStream(s) => write!(f, "udp-stream {} x {} at {}", s.flows, s.payload, s.rate),
             LoadKind::Topic(t) => {
                 let whose = if t.participant == Participant::Shared { " in the end's participant" } else { "" };
-                write!(f, "topic {} at {}{whose}", t.payload, t.rate)
+                write!(f, "topic {} at {}{whose}", t.payload, t.rate)?;
+                if let Some(jitter) = t.jitter {
+                    write!(f, " with up to {jitter} of jitter")?;
+                }
+                match &t.qos {
+                    Some(qos) => {
+                        let policies: Vec<String> =
+                            qos.iter().map(|(policy, value)| format!("{policy} {value}")).collect();
+                        write!(f, " ({})", policies.join(", "))
+                    }
+                    None => Ok(()),
+                }
             }
             kind => f.write_str(kind.word()),
         }

@@ -83,6 +83,8 @@ fn watched() -> WatchReport {
         packets: 1_234,
         copies: 1_234,
         from_file: false,
+        clock_step_ns: None,
+        cpu_ns: None,
         not_copied: 7,
         unread: Default::default(),
         zenoh_packets: 0,

@@ -100,7 +100,7 @@ fn budget(levels: BTreeMap<String, String>) -> Budget {
         limit(Metric::Out, AtMost::Mean(Nanos(25_000))),
         limit(Metric::RoundTrip, AtMost::Lost(None)),
     ];
-    let set = LimitSet { levels, limits, throughput: Vec::new(), misses: None };
+    let set = LimitSet { levels, limits, throughput: Vec::new(), misses: None, on_wire: Vec::new() };
     Budget { name: "control loop".into(), limits: vec![set], baseline: None }
 }
 

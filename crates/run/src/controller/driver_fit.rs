@@ -207,8 +207,20 @@ fn impossible(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
     if let Some(reason) = driver.options.iter().find_map(|o| wrong_value(o, spec.driver.options.get(&o.key)?)) {
         return Some(refused("driver", format!("driver {}: {reason}", driver.name)));
     }
+    let of_loads = spec.loads.iter().filter_map(|load| match &load.run {
+        LoadKind::Topic(topic) => topic.qos.as_ref(),
+        _ => None,
+    });
+    let all = std::iter::once(&spec.qos).chain(of_loads);
+    all.clone()
+        .find_map(|qos| lacking_policy(qos, driver))
+        .or_else(|| all.clone().find_map(|qos| excluded(qos, spec, driver)))
+}
+
+/// Problem of a QoS policy, or of a value of one, that the driver does not have; `None` = it has all.
+fn lacking_policy(qos: &BTreeMap<String, String>, driver: &Description) -> Option<Problem> {
     let policies: Vec<&str> = driver.qos.iter().map(|q| q.policy.as_str()).collect();
-    if let Some(key) = spec.qos.keys().find(|k| !policies.contains(&k.as_str())) {
+    if let Some(key) = qos.keys().find(|k| !policies.contains(&k.as_str())) {
         let has = if policies.is_empty() { "none".into() } else { policies.join(" ") };
         let near = nearest(key, policies.iter().copied()).map_or_else(String::new, |n| format!("did you mean `{n}`? "));
         let what = format!("driver {} has no QoS policy `{key}`; {near}it has {has}", driver.name);
@@ -219,25 +231,24 @@ fn impossible(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
         return Some(refused(&format!("qos.{key}"), what).with_remedy(remedy));
     }
     let not_supported =
-        |q: &&QosPolicy| !q.open_ended && spec.qos.get(&q.policy).is_some_and(|value| !q.values.contains(value));
+        |q: &&QosPolicy| !q.open_ended && qos.get(&q.policy).is_some_and(|value| !q.values.contains(value));
     if let Some(q) = driver.qos.iter().find(not_supported) {
-        let (value, has) = (&spec.qos[&q.policy], q.values.join(", "));
+        let (value, has) = (&qos[&q.policy], q.values.join(", "));
         return Some(refused(
             &format!("qos.{}", q.policy),
             format!("driver {} does not have {} `{value}`; it has {has}", driver.name, q.policy),
         ));
     }
-    excluded(spec, driver)
+    None
 }
 
 /// Problem of a QoS policy whose value is impossible with the value of a driver option; `None` = all fit.
-fn excluded(spec: &TrialSpec, driver: &Description) -> Option<Problem> {
+fn excluded(qos: &BTreeMap<String, String>, spec: &TrialSpec, driver: &Description) -> Option<Problem> {
     let of_option = |key: &str| {
         let default = || driver.option(key).and_then(|option| option.default.as_ref());
         spec.driver.options.get(key).or_else(default)
     };
-    let fits =
-        |policy: &str, x: &Exclusion| spec.qos.get(policy) != Some(&x.value) || of_option(&x.option) != Some(&x.is);
+    let fits = |policy: &str, x: &Exclusion| qos.get(policy) != Some(&x.value) || of_option(&x.option) != Some(&x.is);
     driver.qos.iter().find_map(|q| {
         let x = q.excludes.iter().find(|x| !fits(&q.policy, x))?;
         let (policy, value, option, is, why) = (&q.policy, &x.value, &x.option, &x.is, &x.why);

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tailbound_driver::{Endpoint, Kind, Session, Silent, ViewBuf, Wait};
 use tailbound_host::monotonic_ns;
 use tailbound_model::*;
+use tailbound_stats::SplitMix64;
 use tailbound_wire::Order;
 
 /// Time between two checks whether a `topic` load is over, ns.
@@ -72,13 +73,14 @@ pub(crate) fn create(
     let LoadKind::Topic(topic) = &order.spec.loads[index].run else {
         return Err(broken("the controller's order names a load that is not of kind `topic`"));
     };
-    let (kind, qos) = match part {
-        LoadPart::Sends => (Kind::Writer, &plan.writer_qos),
-        LoadPart::Receives => (Kind::Reader(tailbound_driver::ReceiveMode::Block), &plan.reader_qos),
+    let kind = match part {
+        LoadPart::Sends => Kind::Writer,
+        LoadPart::Receives => Kind::Reader(tailbound_driver::ReceiveMode::Block),
     };
+    let qos = plan.load_qos(topic, part == LoadPart::Sends);
     let name = format!("tailbound_load_{}_{}_{index}", order.run_id, order.trial);
     // No other end point has this tag, so an end that shares the session ignores the callbacks of the load.
-    session.create(kind, &name, topic.payload.0, qos, 1000 + index as u64).map_err(|e| broken(e.to_string()))
+    session.create(kind, &name, topic.payload.0, &qos, 1000 + index as u64).map_err(|e| broken(e.to_string()))
 }
 
 /// Sends messages of the load at the rate of its topic, from `begin_ns` on until `over` returns true.
@@ -94,8 +96,11 @@ pub(crate) fn write(
     let period = topic.rate.period().map_or(0, |p| p.0);
     // A refused message has no number, so the reader does not count it as missing.
     let (mut slot, mut number) = (0_i64, 0_u64);
+    let jitter = topic.jitter.map_or(0, |jitter| jitter.0.max(0) as u64);
+    let mut random = SplitMix64(begin_ns as u64);
+    let mut later = 0;
     while !over() {
-        let early = begin_ns + slot * period - monotonic_ns();
+        let early = begin_ns + slot * period + later - monotonic_ns();
         if early > 0 {
             std::thread::sleep(Duration::from_nanos(early.min(TURN_NS) as u64));
             continue;
@@ -109,6 +114,7 @@ pub(crate) fn write(
             Err(_) => drop(counts.refused.fetch_add(1, Relaxed)),
         }
         slot += 1;
+        later = if jitter > 0 { (random.bits() % jitter) as i64 } else { 0 };
     }
 }
 

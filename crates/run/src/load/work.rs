@@ -3,6 +3,7 @@
 use super::{Did, is_over};
 use std::hint::black_box;
 use tailbound_model::LoadKind;
+use tailbound_stats::SplitMix64;
 
 /// Number of bytes that the CPU load processes between two checks whether the load is over. The size of the image that
 /// the load processes is a multiple of this number.
@@ -62,13 +63,9 @@ fn chase() -> Done {
     const LINE: usize = 64 / size_of::<usize>();
     let lines = (32 << 20) / 64;
     let mut order: Vec<usize> = (0..lines).collect();
-    let mut state = 1_u64;
+    let mut random = SplitMix64(1);
     for i in (1..lines).rev() {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        order.swap(i, ((z ^ (z >> 31)) % i as u64) as usize);
+        order.swap(i, (random.bits() % i as u64) as usize);
     }
     let mut memory = vec![0_usize; lines * LINE];
     order.iter().enumerate().for_each(|(line, next)| memory[line * LINE] = next * LINE);

@@ -63,6 +63,8 @@ fn report() -> WatchReport {
         packets: 12_345,
         copies: 12_345,
         from_file: false,
+        clock_step_ns: None,
+        cpu_ns: None,
         not_copied: 0,
         unread: Default::default(),
         zenoh_packets: 0,

@@ -1,6 +1,6 @@
 //! Keys of loads in a study file.
 
-use super::{Duration, Frequency, LoadStartText, RoleKeys, Size};
+use super::{Duration, Frequency, LoadStartText, Qos, RoleKeys, Size};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,7 +44,7 @@ pub(crate) enum LoadChoice {
     UdpStream(UdpStreamKeys),
     /// The load sends messages of another topic through the measured driver, with the driver's options and QoS, to a
     /// subscriber at the other end's place.
-    Topic(TopicKeys),
+    Topic(Box<TopicKeys>),
 }
 
 /// A load that sends streams of UDP datagrams.
@@ -71,6 +71,11 @@ pub(crate) struct TopicKeys {
     pub rate: At<Frequency>,
     /// DDS participant that sends and receives the messages of the load. Default: `own`.
     pub participant: Option<ParticipantChoice>,
+    /// QoS policies of the topic. Default: those of the measured topic.
+    pub qos: Option<Qos>,
+    /// Longest time by which a message is sent after it is due; the time of each message is drawn at random. Less than
+    /// the period. Default: messages are sent at even intervals.
+    pub jitter: Option<At<Duration>>,
 }
 
 /// DDS participant that the topic of a load uses.

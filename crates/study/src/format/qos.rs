@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Quality-of-service policies of all writers and readers of a trial.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Qos {
     /// Reliability: whether lost messages are sent again.
@@ -28,7 +28,7 @@ pub(crate) struct Qos {
 }
 
 /// Reliability: whether lost messages are sent again.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReliabilityChoice {
     /// The writer sends lost messages again, until they are acknowledged.
@@ -38,7 +38,7 @@ pub(crate) enum ReliabilityChoice {
 }
 
 /// Options of the reliability `reliable`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReliableKeys {
     /// Longest time for which a write call may wait for space in the writer's history.
@@ -46,7 +46,7 @@ pub(crate) struct ReliableKeys {
 }
 
 /// History: number of messages that are kept for an instance.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HistoryChoice {
     /// The history keeps all messages, as far as resources permit.
@@ -71,7 +71,7 @@ pub(crate) enum DurabilityChoice {
 }
 
 /// Liveliness: how readers detect that a writer no longer exists.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LivelinessChoice {
     /// The middleware reports automatically that the writer exists.
@@ -83,7 +83,7 @@ pub(crate) enum LivelinessChoice {
 }
 
 /// Options of liveliness: how a writer proves that it still exists.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaseKeys {
     /// Time without a liveliness report after which the writer counts as lost.

@@ -119,5 +119,13 @@ fn topic(keys: &TopicKeys) -> Result<TopicLoad, Fault> {
     if let Some(problem) = payload_problem(payload, payload, "every driver", super::MAX_PAYLOAD) {
         return Err(Fault { at: keys.payload.at, problem });
     }
-    Ok(TopicLoad { payload, rate: keys.rate.value.0, participant })
+    let qos = keys.qos.as_ref().map(super::qos::qos).transpose()?;
+    let (rate, jitter) = (keys.rate.value.0, positive(keys.jitter.as_ref(), "a jitter")?);
+    if let (Some(at), Some(jitter), Some(period)) = (&keys.jitter, jitter, rate.period())
+        && jitter >= period
+    {
+        return Err(Fault::new(at.at, format!("a jitter of {jitter} is not less than the period, {period}"))
+            .help("messages keep their order, so that each is sent before the next one is due"));
+    }
+    Ok(TopicLoad { payload, rate, participant, qos, jitter })
 }

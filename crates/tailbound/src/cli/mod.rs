@@ -68,9 +68,9 @@ pub enum Command {
     Import(Import),
     /// Show the records of a folder as web pages on this machine
     Serve(Serve),
-    /// Check whether a record keeps the limits of a budget file, as far as its number of messages allows
+    /// Check whether a record or a capture keeps the limits of a budget file, as far as its number of messages allows
     Budget(Budget),
-    /// List the records of a folder, one line each, with p99 and status
+    /// List the records and captures of a folder, one line each, with p99 and status
     Ls(Ls),
     /// List the built-in studies, or print one of them
     Studies(Studies),

@@ -1,7 +1,8 @@
-//! Runs `tailbound budget`: checks whether a record keeps the limits of a budget file.
+//! Runs `tailbound budget`: checks whether a record or a capture keeps the limits of a budget file.
 
-use super::budget_file;
+use super::capture_dir::is_capture;
 use super::report::{judged, open, replace_metrics, write};
+use super::{budget_file, captured};
 use crate::cli::{Budget, MetricsFile, Undecided};
 use crate::failure::CommandResult;
 use crate::output::{colour, out, width};
@@ -10,8 +11,10 @@ use tailbound_report::BudgetOutcome;
 
 pub fn budget(args: &Budget) -> CommandResult {
     let budget = budget_file::load(&args.budget)?;
-    let record = open(&args.record)?;
-    let judged = judged(&record, &budget, &args.budget, args.baseline.as_deref())?;
+    let judged = match is_capture(&args.record) {
+        true => captured::judged(&args.record, &budget, args.baseline.as_deref())?,
+        false => judged(&open(&args.record)?, &budget, &args.budget, args.baseline.as_deref())?,
+    };
 
     let undecided = args.undecided.map(|as_what| match as_what {
         Undecided::Pass => BudgetOutcome::Holds,

@@ -1,22 +1,13 @@
-//! Recorded captures (`watch --out`) for `tailbound report` and `tailbound compare`.
+//! Recorded captures (`watch --out`) for `tailbound report`, `tailbound compare` and `tailbound budget`.
 
+use super::capture_dir::{is_capture, read, read_report};
 use super::report::write;
-use super::watch_files::{REPORT, SAMPLES};
 use crate::cli::{Compare, CompareFormat, Format, Report};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, out, width};
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use tailbound_model::{ExitCode, plain};
-use tailbound_report::WatchReport;
-use tailbound_watch::CaptureRecord;
-
-/// Whether the directory is a recorded capture.
-pub fn is_capture(dir: &Path) -> bool {
-    dir.join(REPORT).is_file()
-}
+use tailbound_model::{Budget, ExitCode};
+use tailbound_report::BudgetReport;
 
 /// Whether one of two compared directories is a recorded capture.
 pub fn is_of_captures(args: &Compare) -> bool {
@@ -68,6 +59,15 @@ pub fn compare(args: &Compare) -> CommandResult {
     show(args.out.as_deref(), &text)
 }
 
+/// Checks a recorded capture against a budget.
+pub fn judged(dir: &Path, budget: &Budget, baseline: Option<&Path>) -> Result<BudgetReport, Failure> {
+    refuse(dir, &[("--baseline", baseline.is_some())])?;
+    tailbound_watch::judge(&read(dir)?, budget, &dir.display().to_string()).map_err(|misfit| {
+        let help = misfit.help();
+        Failure::bad_input(misfit.to_string()).help(help)
+    })
+}
+
 /// Refuses the flags that a capture does not have.
 fn refuse(dir: &Path, flags: &[(&str, bool)]) -> Result<(), Failure> {
     match flags.iter().find(|(_, is_given)| *is_given) {
@@ -83,60 +83,4 @@ fn show(file: Option<&Path>, text: &str) -> CommandResult {
         None => out!("{text}"),
     }
     Ok(ExitCode::Done)
-}
-
-fn read_report(dir: &Path) -> Result<WatchReport, Failure> {
-    let path = dir.join(REPORT);
-    let bytes = std::fs::read(&path).map_err(|e| damaged(&path, &e))?;
-    let mut report: WatchReport = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, &e))?;
-    // A directory of others must not change a terminal.
-    let clean = |text: &mut String| *text = plain(text);
-    clean(&mut report.place);
-    report.warnings.iter_mut().for_each(clean);
-    for topic in &mut report.topics {
-        [&mut topic.topic, &mut topic.ros_topic, &mut topic.type_name].into_iter().flatten().for_each(clean);
-        for writer in &mut topic.writers {
-            [&mut writer.participant, &mut writer.node, &mut writer.address].into_iter().flatten().for_each(clean);
-            [&mut writer.guid, &mut writer.vendor].into_iter().for_each(clean);
-        }
-    }
-    Ok(report)
-}
-
-fn read(dir: &Path) -> Result<CaptureRecord, Failure> {
-    let report = read_report(dir)?;
-    let path = dir.join(SAMPLES);
-    let file = File::open(&path).map_err(|e| damaged(&path, &e))?;
-    let mut late_ns: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-    for (number, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(|e| damaged(&path, &e))?;
-        if number == 0 {
-            continue;
-        }
-        let Some((writer, late)) = sample(&line) else {
-            return Err(damaged(&path, &format!("line {} is no sample", number + 1)));
-        };
-        let Some(late) = late else { continue };
-        match late_ns.get_mut(writer) {
-            Some(all) => all.push(late),
-            None => drop(late_ns.insert(writer.to_owned(), vec![late])),
-        }
-    }
-    Ok(CaptureRecord { report, late_ns })
-}
-
-/// The writer of a sample, and its capture stamp minus its source timestamp; `None` = another line.
-fn sample(line: &str) -> Option<(&str, Option<i64>)> {
-    let mut cells = line.split(',');
-    let (writer, _, source, captured) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
-    let captured: i64 = captured.parse().ok()?;
-    match source {
-        "" => Some((writer, None)),
-        source => Some((writer, Some(captured.checked_sub(source.parse().ok()?)?))),
-    }
-}
-
-fn damaged(path: &Path, what: &dyn std::fmt::Display) -> Failure {
-    Failure::bad_input(format!("{}: the capture is damaged: {what}", path.display()))
-        .help("copy the directory again from where it was made")
 }

@@ -1,5 +1,6 @@
-//! Runs `tailbound ls`: lists the records of a folder, one line each.
+//! Runs `tailbound ls`: lists the records and captures of a folder, one line each.
 
+use super::capture_dir::{is_capture, read_report};
 use crate::cli::Ls;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{outln, width};
@@ -53,6 +54,7 @@ pub fn ls(args: &Ls) -> CommandResult {
     let is_record = folder.join("manifest.json").is_file();
     let dirs = if is_record { vec![folder.clone()] } else { records(folder).iter().map(|r| folder.join(r)).collect() };
     let mut lines: Vec<Line> = dirs.into_iter().map(line).collect();
+    lines.extend(captures(folder).into_iter().map(line_of_capture));
     lines.sort_by_key(|line| std::cmp::Reverse(line.began_unix_ns()));
     if args.listed.is_json() {
         let of = |line: &Line| {
@@ -98,6 +100,33 @@ fn texts(lines: &[Line], width: usize) -> Vec<String> {
         Err(why) => wrap(&format!("{:<names$}  cannot be read: {why}", name(line)), width, 4).join("\n"),
     };
     lines.iter().map(of).collect()
+}
+
+/// The captures in a folder, or the folder itself if it is one.
+fn captures(folder: &Path) -> Vec<PathBuf> {
+    if is_capture(folder) {
+        return vec![folder.to_owned()];
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let dirs = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_symlink())).map(|entry| entry.path());
+    dirs.filter(|dir| is_capture(dir)).collect()
+}
+
+/// Reads a capture (`watch --out`): its p99 is the lateness on the wire of the worst writer with a clock of this host.
+fn line_of_capture(dir: PathBuf) -> Line {
+    let study = "watch".to_owned();
+    let report = match read_report(&dir) {
+        Ok(report) => report,
+        Err(failure) => return Line { dir, study, figures: Err(failure.text().to_owned()) },
+    };
+    let writers = || report.topics.iter().flat_map(|topic| &topic.writers);
+    let late = writers().filter_map(|writer| writer.lateness.as_ref()).filter(|late| !late.is_above_fastest);
+    let brief = Brief {
+        worst_p99_ns: late.filter_map(|late| late.range.p99_ns).max(),
+        lost: writers().map(|writer| writer.protocol.lost).sum(),
+    };
+    let status = if report.not_copied > 0 { "incomplete" } else { "capture" };
+    Line { dir, study, figures: Ok(Figures { began_unix_ns: report.begin_ns, status, brief }) }
 }
 
 /// Reads a record.

@@ -6,6 +6,7 @@ mod agent_holder;
 mod budget;
 mod budget_file;
 mod bundle;
+mod capture_dir;
 mod captured;
 mod clock;
 mod compare;
@@ -51,7 +52,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Ping(args) => ping::ping(&args),
         Command::Quick(args) => quick::quick(&args),
         Command::Run(args) => run::run(&args),
-        Command::Report(args) if captured::is_capture(&args.record) => captured::report(&args),
+        Command::Report(args) if capture_dir::is_capture(&args.record) => captured::report(&args),
         Command::Report(args) => report::report(&args),
         Command::Import(args) => import::import(&args),
         Command::Bundle(args) => bundle::bundle(&args),

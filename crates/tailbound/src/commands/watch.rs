@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use tailbound_driver::{Endpoint, Kv, Session, Silent};
 use tailbound_host::pod_process::pods_named;
-use tailbound_host::{Capture, CaptureError, Packet, container, read_offset, realtime_ns, shared_memory};
+use tailbound_host::{
+    Capture, CaptureError, Packet, container, process_cpu_ns, read_offset, realtime_ns, shared_memory,
+};
 use tailbound_lab::netns::NetNs;
 use tailbound_model::{ClockOffset, ExitCode, Nanos};
 use tailbound_report::WatchReport;
@@ -170,6 +172,7 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     let Nanos(duration_ns) = args.duration;
     let begin = Instant::now();
     let end = begin + Duration::from_nanos(duration_ns.max(0).unsigned_abs());
+    let cpu_before_ns = process_cpu_ns();
     let mut steps = Steps::new();
     let mut ended_early = None;
     let mut limit = args.cpu.map(CpuLimit::new);
@@ -223,6 +226,8 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     report.duration_ns = duration.as_nanos() as i64;
     report.warnings.extend(ended_early.map(|error| format!("the capture ended early: {error}")));
     report.warnings.extend(steps.warning());
+    report.clock_step_ns = (steps.largest_ns > 0).then_some(steps.largest_ns);
+    report.cpu_ns = Some(process_cpu_ns() - cpu_before_ns);
     report.warnings.extend(limit.and_then(|limit| limit.warning()));
     files.metrics(&report);
     files.record(&report);

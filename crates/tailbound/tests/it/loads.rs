@@ -147,9 +147,15 @@ fn loads_that_cannot_start_are_refused_before_anything_is_measured() {
     let bench = Bench::new();
     let mut texts = String::new();
     let all = "{ policy: rr, priority: 5, cpus: \"0-1\" }";
-    for load in ["[{ run: { command: [no-such-program-here, -x] } }]", &format!("[{{ run: cpu, scheduling: {all} }}]")]
-    {
+    let topic = |keys: &str| format!("[{{ run: {{ topic: {{ payload: 1 kB, rate: 10 Hz, {keys} }} }} }}]");
+    for load in [
+        "[{ run: { command: [no-such-program-here, -x] } }]",
+        &format!("[{{ run: cpu, scheduling: {all} }}]"),
+        &topic("qos: { reliability: reliable }"),
+        &topic("jitter: 100 ms"),
+    ] {
         let (code, text) = exit_and_stderr(&bench.run(&study(100, load), &[]));
+        let text = text.replace(&bench.dir.path().display().to_string(), "DIR");
         texts.push_str(&format!("exit {code}\n{text}\n"));
     }
     if tailbound_host_cpus() != 2 {

@@ -346,13 +346,31 @@ fn a_saved_study_sends_what_was_seen(driver: &str, vendor: &str) {
     bench.study(&format!(
         "measure: {{ fan-out: {{ duration: 4 s, subscribers: 2 }} }}\npayload: 1000 B\nrate: 97 Hz\ndriver: {driver}\nplace: process\n\
          path: loopback\nqos: {{ reliability: best-effort }}\nends: {{ pong: {{ cpus: any }} }}\n\
-         load:\n  - {{ run: {{ topic: {{ payload: 5000 B, rate: 31 Hz }} }} }}\n"
+         load:\n  - {{ run: {{ topic: {{ payload: 5000 B, rate: 131 Hz, jitter: 3 ms, qos: {{ reliability: reliable }} }} }} }}\n"
     ));
-    let script = "watching --save-study saved.yaml; \"$T\" run study.yaml --out record >/dev/null; stop; mv watched.json first.json; \
+    // The name of the topic is new in each run, so that packets are captured into a file, which is read twice.
+    let script = "tcpdump -i any -B 32768 -U -w all.pcap udp 2>tcpdump.err & D=$!; until grep -q 'listening' tcpdump.err; do sleep 0.05; done; \
+        \"$T\" run study.yaml --out record >/dev/null; sleep 1; kill -INT $D; wait $D || true; \
+        \"$T\" watch --read all.pcap --format json >first.json; \
+        \"$T\" watch --read all.pcap --save-study saved.yaml --topic \"$(grep -o 'tailbound_ping[^\"]*' first.json | head -1)\" >/dev/null; \
         watching; \"$T\" run saved.yaml --set measure.duration=4s --out again >/dev/null; stop";
     let again = watched(&bench, &in_namespace(&bench, script));
     let first: Value = serde_json::from_str(&std::fs::read_to_string(bench.path("first.json")).unwrap()).unwrap();
     let saved = std::fs::read_to_string(bench.path("saved.yaml")).unwrap();
+    // The load has its own policies and its jitter: how much longer than a period 99 % of its intervals are at most.
+    let of_load = |found: &Value| {
+        let all = writers(found);
+        let (_, load) = all.iter().find(|(_, writer)| writer["bytes"][1] == 5012).unwrap();
+        let beyond_ns = load["interval"]["p99_ns"].as_f64().unwrap() - 1e9 / load["rate_hz"].as_f64().unwrap();
+        (load["qos"]["reliability"].clone(), beyond_ns)
+    };
+    let (seen, sent) = (of_load(&first), of_load(&again));
+    assert_eq!((&seen.0, &sent.0), (&"reliable".into(), &"reliable".into()), "{saved}");
+    // 99 % of the differences of two even draws from 0 to 3 ms are at most 2.58 ms; a busy machine adds to it.
+    let jitter_us: f64 =
+        saved.split_once("jitter: ").and_then(|(_, rest)| rest.split_once(" us")?.0.parse().ok()).unwrap();
+    assert!(seen.1 > 2_200_000.0 && (jitter_us * 859.0 / seen.1 - 1.0).abs() < 0.01, "{} ns: {saved}", seen.1);
+    assert!(sent.1 > jitter_us * 859.0 * 0.8, "{} ns, then {} ns: {saved}", seen.1, sent.1);
     let (first, again) = (flows(&first), flows(&again));
     println!("{saved}{first:?} {again:?}");
     assert!(first.len() == 2 && first[0].1 == 1012 && first[1].1 == 5012, "{first:?}");

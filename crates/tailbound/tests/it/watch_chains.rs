@@ -269,6 +269,38 @@ fn stamps_of_fastdds_are_those_of_the_trace_point() {
 }
 
 /// Test: two recorded captures of one system are shown again, and side by side; the page needs no other file.
+/// Checks budgets of the capture `one`, which has the topic `topic`, and of a record of a study.
+fn budgets_of_captures_are_judged(bench: &Bench, topic: &str) {
+    let judged = |dir: &str, limits: &str| {
+        std::fs::write(bench.path("budget.yaml"), format!("budget: wire\nlimits:\n{limits}")).unwrap();
+        let mut command = bench.tailbound();
+        let output = command.args(["budget", dir, "budget.yaml", "--junit", "wire.xml"]).output().unwrap();
+        let (code, text) = exit_and_stderr(&output);
+        (code, String::from_utf8_lossy(&output.stdout).into_owned() + &text)
+    };
+    let (code, text) = judged("one", "  - on_wire: { p50: 10 s, lost: none, samples/s: 1 }\n");
+    assert!(code == 0 && text.contains("6 limits hold") && text.contains(topic), "{code}: {text}");
+    let (code, text) =
+        judged("one", &format!("  - where: {{ topic: {topic} }}\n    on_wire: {{ p50: 1 ns, samples/s: 100000 }}\n"));
+    assert!(code == 5 && text.contains("2 are broken"), "{code}: {text}");
+    let junit = std::fs::read_to_string(bench.path("wire.xml")).unwrap();
+    assert!(junit.contains("failures=\"2\"") && junit.contains("on_wire p50"), "{junit}");
+    // Without enough samples nothing is decided.
+    let (code, text) = judged("one", "  - on_wire: { p99.99: 10 s }\n");
+    assert!(code == 7 && text.contains("independent samples"), "{code}: {text}");
+    let (code, text) = judged("one", "  - where: { topic: /none }\n    on_wire: { p50: 1 ms }\n");
+    assert!(code == 2 && text.contains("no samples of the topic `/none`") && text.contains(topic), "{code}: {text}");
+    let wrong = [
+        judged("one", "  - round_trip: { p99: 1 ms }\n"),
+        judged("one", "  - where: { driver: udp }\n    on_wire: { p99: 1 ms }\n"),
+        judged("record", "  - on_wire: { p99: 1 ms }\n"),
+        judged("one", "  - on_wire: { mean: 1 ms }\n"),
+        judged("one", "  - on_wire: { samples/s: none }\n"),
+    ];
+    let wrong: Vec<String> = wrong.into_iter().map(|(code, text)| format!("exit {code}\n{text}")).collect();
+    insta::assert_snapshot!("budgets_that_do_not_fit_captures", wrong.join("\n"));
+}
+
 #[test]
 fn recorded_captures_are_shown_and_compared() {
     if cannot() {
@@ -305,6 +337,11 @@ fn recorded_captures_are_shown_and_compared() {
         assert!((0.8..1.25).contains(&ratio) && late["within"].is_array(), "{topic:#}");
     }
     assert!(words(shown(&["compare", "one", "two"])).contains("so that it is no verdict"));
+    budgets_of_captures_are_judged(&bench, topics[0]["topic"].as_str().unwrap());
+    let listed: Value = serde_json::from_str(&shown(&["ls", ".", "--format", "json"])).unwrap();
+    let captures = listed["records"].as_array().unwrap().iter().filter(|line| line["study"] == "watch");
+    let statuses: Vec<&Value> = captures.map(|line| &line["status"]).collect();
+    assert_eq!(statuses, ["capture", "capture"], "{listed:#}");
     std::fs::write(bench.path("two/samples.csv"), "writer,number,source_ns,captured_ns\nthis is none\n").unwrap();
     let refused = |args: &[&str]| {
         let (code, text) = exit_and_stderr(&bench.tailbound().args(args).output().unwrap());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tailbound_watch::{CaptureRecord, compare, guid_words};
 
 /// A capture of 2,000 samples of a topic, `period_ns` apart, whose lateness is `late` of the number of a sample.
-fn capture(topic: &str, period_ns: i64, late: impl Fn(i64) -> i64) -> CaptureRecord {
+pub fn capture(topic: &str, period_ns: i64, late: impl Fn(i64) -> i64) -> CaptureRecord {
     let mut all = Loopback::new();
     all.watch.keep_samples();
     all.send(0, PING, PONG, &[writer_announced(PING, topic, "T")]);

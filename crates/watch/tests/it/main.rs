@@ -1,5 +1,6 @@
 //! Feeds packets of which everything is known: writers, samples, retransmissions, replays, fragments and losses.
 
+mod budget;
 mod chain;
 mod compare;
 mod file;

@@ -39,6 +39,8 @@ fn report(topics: Vec<WatchedTopic>) -> WatchReport {
         packets: 0,
         copies: 0,
         from_file: false,
+        clock_step_ns: None,
+        cpu_ns: None,
         not_copied: 0,
         unread: Default::default(),
         zenoh_packets: 0,

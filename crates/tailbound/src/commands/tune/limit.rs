@@ -49,7 +49,13 @@ pub fn judge(state: &State, metric: Metric, run: &Path, has_gain: bool) -> Resul
     let record = Record::open(&run.join(format!("{}-1", stage.name())));
     let record = record.map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
     let limit = Limit { metric, at_most: AtMost::Quantile(state.figure.clone(), Nanos(declared.at_most_ns)) };
-    let set = LimitSet { levels: BTreeMap::new(), limits: vec![limit], throughput: Vec::new(), misses: None };
+    let set = LimitSet {
+        levels: BTreeMap::new(),
+        limits: vec![limit],
+        throughput: Vec::new(),
+        misses: None,
+        on_wire: Vec::new(),
+    };
     let budget = Budget { name: declared.budget.clone(), limits: vec![set], baseline: None };
     let judged = tailbound_report::judge_budget(&record, &budget, None);
     let judged = judged.map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
