@@ -28,5 +28,4 @@ own = {crate.stem for crate in packed.glob("*.crate")}
 for package in tomllib.loads(pathlib.Path("Cargo.lock").read_text())["package"]:
     name = f"{package['name']}-{package['version']}"
     if name not in own and "source" in package:
-        crate, = cache.glob(f"*/{name}.crate")
-        unpack(crate)
+        unpack(next(c for c in cache.glob(f"*/{name}.crate") if hashlib.sha256(c.read_bytes()).hexdigest() == package["checksum"]))

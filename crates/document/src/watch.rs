@@ -23,6 +23,9 @@ pub struct WatchReport {
     /// Whether packets were read from a file: how many were not copied is then not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_file: bool,
+    /// Whether samples of some writers were not read from some time on: topics that `--cpu` left out, or more writers than are shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
     /// Largest step by which the clock of this host was set during the capture, ns: lateness at this time is wrong by as much. Absent
     /// if it was not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -237,6 +240,9 @@ pub struct WatchedProtocol {
     pub given_up: u64,
     /// Samples that were asked for at least 1 s before the end, and never acknowledged, counted for each reader.
     pub lost: u64,
+    /// Samples that were asked for later than that, and not acknowledged at the end, counted for each reader.
+    #[serde(default)]
+    pub open: u64,
 }
 
 /// Two captures side by side: an earlier one (a) and a later one (b).

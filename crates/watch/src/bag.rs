@@ -112,6 +112,7 @@ impl Bag {
             copies: 0,
             not_copied: 0,
             from_file: true,
+            is_partial: false,
             clock_step_ns: None,
             cpu_ns: None,
             unread: Default::default(),

@@ -2,13 +2,14 @@
 //!
 //! Input: a capture and a [`Budget`]. Output: a [`BudgetReport`] with one check for each limit and topic. A limit of a quantile holds if the
 //! whole 95 % interval lies below it, is broken if the whole interval lies above it, and is undecided otherwise. Samples without a lateness
-//! (first transmission not seen, not all fragments seen, without a source timestamp, numbers that were not seen) count as later than any
-//! limit at the upper end of the interval, and not at all at the lower end.
+//! (first transmission not seen, not all fragments seen, without a source timestamp, written before the capture, numbers that were not
+//! seen) count as later than any limit at the upper end of the interval, and as earlier than any at the lower end. Whatever the capture
+//! cannot have seen as a whole decides nothing.
 
-use crate::topics::{CaptureRecord, Topic, topics};
+use crate::topics::{CaptureRecord, Topic, topics, without_lateness};
 use std::collections::BTreeMap;
 use tailbound_document::number::{count, three_digits, time};
-use tailbound_document::{BudgetCheck, BudgetOutcome, BudgetReport, WatchReport};
+use tailbound_document::{BudgetCheck, BudgetOutcome, BudgetReport, WatchReport, WatchedWriter};
 use tailbound_model::{AtMost, Budget, LimitSet, Nanos, ON_WIRE, WireLimit};
 use tailbound_stats::{Exceedance, Quantile, interval_ranks_of_dependent, needs, share_interval};
 use thiserror::Error;
@@ -83,7 +84,10 @@ fn selected<'a, 't>(
     }
     let no_topic = |name: &str| BudgetMisfit::NoTopic { name: name.to_owned(), known: all.keys().cloned().collect() };
     match set.levels.get("topic") {
-        Some(name) => Ok(vec![all.get_key_value(name).ok_or_else(|| no_topic(name))?]),
+        Some(name) => {
+            let is_it = |(shown, topic): &(&String, &Topic<'_>)| *shown == name || topic.on_wire == Some(name);
+            Ok(vec![all.iter().find(is_it).ok_or_else(|| no_topic(name))?])
+        }
         None if all.is_empty() => Err(no_topic("")),
         None => Ok(all.iter().collect()),
     }
@@ -104,7 +108,9 @@ fn check(report: &WatchReport, name: &str, topic: &Topic<'_>, limit: &WireLimit)
         WireLimit::AtMost(AtMost::Lost(Some(share))) => {
             (format!("at most {}", per_cent(*share)), lost(topic, Some(*share)))
         }
-        WireLimit::SamplesPerSecond(least) => (format!("at least {}", three_digits(*least)), rate(topic, *least)),
+        WireLimit::SamplesPerSecond(least) => {
+            (format!("at least {}", three_digits(*least)), rate(report, topic, *least))
+        }
     };
     let mut check = BudgetCheck {
         condition: name.to_owned(),
@@ -117,11 +123,24 @@ fn check(report: &WatchReport, name: &str, topic: &Topic<'_>, limit: &WireLimit)
     if let Some(why) = untrusted(report) {
         (check.outcome, check.why) = (BudgetOutcome::Undecided, why);
     }
+    let unknown = report.topics.iter().filter(|topic| topic.shown().is_none()).flat_map(|topic| &topic.writers);
+    let unknown = unknown.filter(|writer| writer.samples > 0 || without_lateness(writer) > 0).count() as u64;
+    if check.outcome == BudgetOutcome::Holds && unknown > 0 {
+        let writers = if unknown == 1 { "a writer".to_owned() } else { format!("{} writers", count(unknown)) };
+        check.outcome = BudgetOutcome::Undecided;
+        check.why = format!("{writers} without a known topic can be of this one: `watch --ask` learns the names");
+    }
     check
 }
 
 /// Why no figure of this capture decides anything.
 fn untrusted(report: &WatchReport) -> Option<String> {
+    if report.from_file {
+        return Some("it is not known how many packets the program missed that captured them".to_owned());
+    }
+    if report.is_partial {
+        return Some("the capture did not read all samples: see its warnings".to_owned());
+    }
     let missed = (report.not_copied > 0).then(|| format!("the capture missed {} packets", count(report.not_copied)));
     let step = report.clock_step_ns.map(|ns| format!("the clock was set by up to {} meanwhile", time(ns as f64)));
     missed.or(step)
@@ -139,78 +158,96 @@ fn undecided(found: String, why: impl Into<String>) -> Judged {
     (BudgetOutcome::Undecided, found, why.into())
 }
 
-/// Number of samples that have no lateness although they were written, as far as that is known.
-fn without_lateness(topic: &Topic<'_>) -> u64 {
-    topic.sum(|writer| {
-        let protocol = &writer.protocol;
-        writer.without_time + protocol.first_not_seen + protocol.unfinished + protocol.numbers_not_seen
-    })
-}
-
 /// Why a time above the fastest sample does not show that a limit holds.
 const ABOVE_FASTEST: &str =
     "the writer has another clock: times are above its fastest sample, and how late that one was is not known";
+
+/// Mark of an outcome whose interval is too narrow, as in budgets of records.
+const TOO_NARROW: &str = "samples depend on each other, so the interval is too narrow";
+
+/// Why the lateness of a topic decides nothing.
+fn undecidable(topic: &Topic<'_>) -> Option<&'static str> {
+    match topic.late_ns.iter().min() {
+        None => Some("no sample has a lateness"),
+        _ if topic.is_above_fastest => Some(ABOVE_FASTEST),
+        Some(..0) => Some("samples were captured before the time at which their writer says that it wrote them"),
+        Some(_) => None,
+    }
+}
+
+/// The number of independent samples that those of a topic are worth for its quantile `value_ns`, and whether it can be smaller because they
+/// depend on each other over too long a time. Writers of one topic can be late for one reason, so that together they are worth no more
+/// than the one that is worth most.
+fn worth(topic: &Topic<'_>, value_ns: i64) -> (u64, bool) {
+    let (mut most, mut can_be_less) = (1, false);
+    let mut from = 0;
+    for end in &topic.ends {
+        let mut exceeded = Exceedance::new();
+        exceeded.push_all(&topic.late_ns[from..*end], value_ns);
+        exceeded.end_sequence();
+        from = *end;
+        let effective = exceeded.effective();
+        (most, can_be_less) = (most.max(effective.slots), can_be_less || effective.unresolved);
+    }
+    (most, can_be_less)
+}
 
 /// Checks a quantile of the lateness.
 fn quantile(topic: &Topic<'_>, label: &str, most_ns: i64) -> Judged {
     let Ok(q) = label.parse::<Quantile>() else { return undecided(String::new(), format!("`{label}` is no quantile")) };
     let seen = topic.late_ns.len() as u64;
-    if seen == 0 {
-        return undecided(String::new(), "no sample has a source timestamp");
-    }
     let mut sorted = topic.late_ns.clone();
     sorted.sort_unstable();
-    let at = |rank: u64| usize::try_from(rank).ok().and_then(|rank| sorted.get(rank.max(1) - 1)).copied();
-    let value_ns = at(q.rank(seen)).unwrap_or(i64::MAX);
-    let mut exceeded = Exceedance::new();
-    let mut from = 0;
-    for end in &topic.ends {
-        exceeded.push_all(&topic.late_ns[from..*end], value_ns);
-        exceeded.end_sequence();
-        from = *end;
+    let at = |rank: u64| usize::try_from(rank).ok().and_then(|rank| sorted.get(rank.checked_sub(1)?)).copied();
+    let Some(value_ns) = at(q.rank(seen.max(1))) else { return undecided(String::new(), "no sample has a lateness") };
+    let value = time(value_ns as f64);
+    if let Some(why) = undecidable(topic) {
+        return undecided(value, why);
     }
-    let effective = exceeded.effective().slots.clamp(1, seen);
-    let missing = without_lateness(topic);
-    // The same dependence is assumed for samples without a lateness.
-    let effective_of_all = (u128::from(effective) * u128::from(seen + missing) / u128::from(seen)) as u64;
-    let ranks = interval_ranks_of_dependent(seen, effective, q);
-    let (Ok(low), Ok(high)) = (ranks, interval_ranks_of_dependent(seen + missing, effective_of_all, q)) else {
-        let found = time(value_ns as f64);
+    let needed = needs(q);
+    if seen < needed {
+        return undecided(value, format!("{label} needs {} samples; there are {}", count(needed), count(seen)));
+    }
+    let (effective, is_narrow) = worth(topic, value_ns);
+    if effective < needed {
+        let (seen, worth) = (count(seen), count(effective));
         return undecided(
-            found,
+            value,
             format!(
-                "{label} needs {} independent samples, and {} are worth {}",
-                count(needs(q)),
-                count(seen),
-                count(effective)
+                "{label} needs {} independent samples; {seen} that depend on each other are worth {worth}",
+                count(needed)
             ),
         );
+    }
+    let missing = topic.sum(without_lateness);
+    let all = seen.saturating_add(missing);
+    // The same dependence is assumed for samples without a lateness.
+    let effective_of_all = (u128::from(effective) * u128::from(all) / u128::from(seen)) as u64;
+    let Ok(ranks) = interval_ranks_of_dependent(all, effective_of_all.clamp(1, all), q) else {
+        return undecided(value, format!("{label} needs more samples"));
     };
-    let (low_ns, high_ns) = (at(low.lower).unwrap_or(i64::MAX), at(high.upper));
+    // At the lower end, samples without a lateness are taken to be the earliest ones, at the upper end the latest.
+    let (low_ns, high_ns) = (ranks.lower.checked_sub(missing).and_then(at), at(ranks.upper));
+    let from = low_ns.map_or_else(|| "earlier than any sample seen".to_owned(), |ns| time(ns as f64));
     let to = high_ns.map_or_else(|| "later than any sample seen".to_owned(), |ns| time(ns as f64));
-    let found = format!("{} (95 %: {} to {to})", time(value_ns as f64), time(low_ns as f64));
-    if low_ns > most_ns {
-        return (BudgetOutcome::Broken, found, String::new());
-    }
-    if topic.is_above_fastest {
-        return undecided(found, ABOVE_FASTEST);
-    }
-    match high_ns {
-        Some(high_ns) if high_ns <= most_ns => (BudgetOutcome::Holds, found, String::new()),
-        None => undecided(found, format!("{} samples have no lateness", count(missing))),
-        Some(_) => undecided(found, "the limit lies inside the 95 % interval: a decision needs more samples"),
+    let found = format!("{value} (95 %: {from} to {to})");
+    let narrow = if is_narrow { TOO_NARROW.to_owned() } else { String::new() };
+    match (low_ns, high_ns) {
+        (Some(low_ns), _) if low_ns > most_ns => (BudgetOutcome::Broken, found, narrow),
+        (_, Some(high_ns)) if high_ns <= most_ns => (BudgetOutcome::Holds, found, narrow),
+        _ if missing > 0 => undecided(found, format!("{} samples have no lateness", count(missing))),
+        _ => undecided(found, "the limit lies inside the 95 % interval: a decision needs more samples"),
     }
 }
 
 /// Checks the largest lateness of the samples of this capture.
 fn max(topic: &Topic<'_>, most_ns: i64) -> Judged {
-    let Some(max_ns) = topic.late_ns.iter().copied().max() else {
-        return undecided(String::new(), "no sample has a source timestamp");
-    };
-    let found = time(max_ns as f64);
-    match without_lateness(topic) {
-        _ if max_ns > most_ns => (BudgetOutcome::Broken, found, String::new()),
-        _ if topic.is_above_fastest => undecided(found, ABOVE_FASTEST),
+    let found = topic.late_ns.iter().max().map_or_else(String::new, |ns| time(*ns as f64));
+    if let Some(why) = undecidable(topic) {
+        return undecided(found, why);
+    }
+    match topic.sum(without_lateness) {
+        _ if topic.late_ns.iter().any(|ns| *ns > most_ns) => (BudgetOutcome::Broken, found, String::new()),
         0 => (BudgetOutcome::Holds, found, "for these samples".to_owned()),
         missing => undecided(found, format!("{} samples have no lateness", count(missing))),
     }
@@ -218,31 +255,46 @@ fn max(topic: &Topic<'_>, most_ns: i64) -> Judged {
 
 /// Checks the samples that a reader asked for and never got. Without a limit, there may be none.
 fn lost(topic: &Topic<'_>, limit: Option<f64>) -> Judged {
-    let samples = topic.sum(|writer| writer.samples + writer.protocol.first_not_seen);
-    let lost = topic.sum(|writer| writer.protocol.lost + writer.protocol.given_up).min(samples);
+    let samples = topic.sum(|writer| writer.samples.saturating_add(writer.protocol.first_not_seen));
+    let lost = topic.sum(|writer| writer.protocol.lost.saturating_add(writer.protocol.given_up)).min(samples);
     let (low, high) = share_interval(lost, samples);
     let found = format!("{} of {} (95 %: {} to {})", count(lost), count(samples), per_cent(low), per_cent(high));
     if limit.map_or(lost > 0, |most| low > most) {
         return (BudgetOutcome::Broken, found, String::new());
     }
-    let is_reliable = |writer: &&tailbound_document::WatchedWriter| {
+    let is_reliable = |writer: &&WatchedWriter| {
         writer.qos.as_ref().is_some_and(|qos| qos.reliability == "reliable") && writer.protocol.acknowledgements > 0
     };
     if !topic.writers.iter().all(is_reliable) {
         return undecided(found, "losses are known only of reliable writers whose readers' acknowledgements pass here");
     }
+    let open = topic.sum(|writer| writer.protocol.open);
+    if open > 0 {
+        return undecided(
+            found,
+            format!("{} were asked for within the last second and not acknowledged yet", count(open)),
+        );
+    }
+    let of = "for readers whose acknowledgements pass here";
     match limit {
-        None => (BudgetOutcome::Holds, found, "for these samples".to_owned()),
-        Some(most) if high <= most => (BudgetOutcome::Holds, found, String::new()),
+        None => (BudgetOutcome::Holds, found, of.to_owned()),
+        Some(most) if high <= most => (BudgetOutcome::Holds, found, of.to_owned()),
         Some(_) => undecided(found, "the limit lies inside the 95 % interval: a decision needs more samples"),
     }
 }
 
-/// Checks the samples per second in this capture.
-fn rate(topic: &Topic<'_>, least: f64) -> Judged {
-    match topic.rate_hz() {
-        None => undecided(String::new(), "the rate is not known: a writer sent a single sample"),
-        Some(rate) if rate >= least => (BudgetOutcome::Holds, three_digits(rate), "for these samples".to_owned()),
-        Some(rate) => (BudgetOutcome::Broken, three_digits(rate), String::new()),
+/// Checks the samples per second over the whole capture. A writer has sent up to one more than the capture shows: before its begin, or
+/// after its end.
+fn rate(report: &WatchReport, topic: &Topic<'_>, least: f64) -> Judged {
+    if report.duration_ns <= 0 {
+        return undecided(String::new(), "the length of the capture is not known");
+    }
+    let per_second = |samples: u64| samples as f64 / (report.duration_ns as f64 / 1e9);
+    let samples = topic.sum(|writer| writer.samples.saturating_add(writer.protocol.first_not_seen));
+    let (rate, most) = (per_second(samples), per_second(samples.saturating_add(topic.writers.len() as u64)));
+    match rate >= least {
+        true => (BudgetOutcome::Holds, three_digits(rate), "for these samples".to_owned()),
+        false if most < least => (BudgetOutcome::Broken, three_digits(rate), String::new()),
+        false => undecided(three_digits(rate), "a sample more would keep the limit: a decision needs a longer capture"),
     }
 }

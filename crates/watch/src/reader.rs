@@ -63,6 +63,11 @@ impl Reader {
         std::mem::replace(&mut self.open, kept).len() as u64
     }
 
+    /// Number of samples that the reader asked for too shortly before the end for an answer, and has not acknowledged.
+    pub fn open(&self, end_ns: i64) -> u64 {
+        self.open.len() as u64 - self.lost(end_ns)
+    }
+
     /// Number of samples that the reader asked for long enough before the end, and never acknowledged.
     pub fn lost(&self, end_ns: i64) -> u64 {
         self.open.values().filter(|asked_ns| end_ns - **asked_ns >= ANSWERED_WITHIN_NS).count() as u64

@@ -31,6 +31,7 @@ impl Watch {
             copies: self.copied,
             not_copied,
             from_file: false,
+            is_partial: self.is_full || !self.left_out.is_empty(),
             clock_step_ns: None,
             cpu_ns: None,
             unread: self.unread,

@@ -13,6 +13,8 @@ const LEAST_JITTER: f64 = 0.02;
 const MOST_JITTER: f64 = 0.95;
 /// Most subscribers of a study.
 const MOST_SUBSCRIBERS: u64 = 64;
+/// Longest deadline of a study: 30 days.
+const LONGEST_DEADLINE_NS: i64 = 30 * 24 * 3600 * 1_000_000_000;
 /// Length of the lines of comments, in characters.
 const COMMENT_WIDTH: usize = 110;
 
@@ -202,7 +204,9 @@ fn qos(writer: &WatchedWriter) -> Option<String> {
     let qos = writer.qos.as_ref()?;
     let durability = if keeps_in_service(writer) { "transient-local" } else { &qos.durability };
     let mut keys = vec![format!("reliability: {}", qos.reliability), format!("durability: {durability}")];
-    keys.extend(qos.deadline_ns.map(|ns| match ns % 1_000_000 {
+    // A study has no longer times.
+    let deadline_ns = qos.deadline_ns.filter(|ns| (1..=LONGEST_DEADLINE_NS).contains(ns));
+    keys.extend(deadline_ns.map(|ns| match ns % 1_000_000 {
         0 => format!("deadline: {} ms", ns / 1_000_000),
         _ => format!("deadline: {ns} ns"),
     }));
@@ -222,7 +226,7 @@ fn jitter(flow: &Flow<'_>) -> Option<i64> {
     let (period_ns, interval) = (1e9 / flow.rate_hz, flow.writer.interval?);
     let beyond_ns = interval.p99_ns? as f64 - period_ns;
     let jitter_ns = (beyond_ns / (1.0 - 0.02_f64.sqrt())).min(period_ns * MOST_JITTER);
-    (jitter_ns >= period_ns * LEAST_JITTER).then(|| (jitter_ns / 1000.0).round() as i64).filter(|us| *us > 0)
+    (jitter_ns >= period_ns * LEAST_JITTER).then(|| (jitter_ns / 1000.0).floor() as i64).filter(|us| *us > 0)
 }
 
 /// The letters and digits of a name, for the name of a study.

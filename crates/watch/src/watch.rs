@@ -70,7 +70,7 @@ pub struct Watch {
     samples: Option<Vec<Captured>>,
     pub(crate) chain: Option<Chain>,
     /// Writers whose packets are no longer read.
-    left_out: BTreeSet<Guid>,
+    pub(crate) left_out: BTreeSet<Guid>,
 }
 
 impl Context {

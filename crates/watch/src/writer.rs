@@ -295,6 +295,7 @@ impl Writer {
             unfinished: self.protocol.unfinished + self.unfinished.values().filter(|parts| parts.is_new).count() as u64,
             numbers_not_seen: self.numbers.not_seen(),
             lost: self.readers.values().map(|reader| reader.lost(end_ns)).sum(),
+            open: self.readers.values().map(|reader| reader.open(end_ns)).sum(),
             ..self.protocol
         }
     }

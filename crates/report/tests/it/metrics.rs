@@ -83,6 +83,7 @@ fn watched() -> WatchReport {
         packets: 1_234,
         copies: 1_234,
         from_file: false,
+        is_partial: false,
         clock_step_ns: None,
         cpu_ns: None,
         not_copied: 7,

@@ -97,7 +97,7 @@ pub(crate) fn write(
     // A refused message has no number, so the reader does not count it as missing.
     let (mut slot, mut number) = (0_i64, 0_u64);
     let jitter = topic.jitter.map_or(0, |jitter| jitter.0.max(0) as u64);
-    let mut random = SplitMix64(begin_ns as u64);
+    let mut random = SplitMix64(begin_ns as u64 ^ u64::from(ep.0).rotate_left(32));
     let mut later = 0;
     while !over() {
         let early = begin_ns + slot * period + later - monotonic_ns();

@@ -63,6 +63,7 @@ fn report() -> WatchReport {
         packets: 12_345,
         copies: 12_345,
         from_file: false,
+        is_partial: false,
         clock_step_ns: None,
         cpu_ns: None,
         not_copied: 0,

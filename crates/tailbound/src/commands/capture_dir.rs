@@ -60,6 +60,17 @@ pub fn read(dir: &Path) -> Result<CaptureRecord, Failure> {
             None => drop(late_ns.insert(writer.to_owned(), vec![late])),
         }
     }
+    // Rows can be missing: the directory was copied in part, or the disk was full.
+    for writer in report.topics.iter().flat_map(|topic| &topic.writers) {
+        let wanted = writer.lateness.as_ref().map_or(0, |late| late.range.count);
+        let rows = late_ns.get(&writer.guid).map_or(0, |rows| rows.len() as u64);
+        if rows != wanted {
+            return Err(damaged(
+                &path,
+                &format!("{rows} samples of the writer {}, and {REPORT} has {wanted}", writer.guid),
+            ));
+        }
+    }
     Ok(CaptureRecord { report, late_ns })
 }
 

@@ -9,19 +9,17 @@ use tailbound_model::ExitCode;
 /// Name and text of each file of the example driver. The first file is the source to compile.
 type Files = &'static [(&'static str, &'static str)];
 
-macro_rules! embedded {
-    ($($name:literal: $path:literal),*) => { &[$(($name, include_str!(concat!("../../embedded/", $path)))),*] };
-}
-const C: Files = embedded!(
-    "skeleton.c": "skeleton/skeleton.c",
-    "loopback.h": "skeleton/loopback.h",
-    "tailbound_driver.h": "tailbound_driver.h"
-);
-const CXX: Files = embedded!(
-    "skeleton.cpp": "skeleton/skeleton.cpp",
-    "loopback.hpp": "skeleton/loopback.hpp",
-    "tailbound_driver.h": "tailbound_driver.h"
-);
+const HEADER: &str = include_str!("../../embedded/tailbound_driver.h");
+const C: Files = &[
+    ("skeleton.c", include_str!("../../embedded/skeleton/skeleton.c")),
+    ("loopback.h", include_str!("../../embedded/skeleton/loopback.h")),
+    ("tailbound_driver.h", HEADER),
+];
+const CXX: Files = &[
+    ("skeleton.cpp", include_str!("../../embedded/skeleton/skeleton.cpp")),
+    ("loopback.hpp", include_str!("../../embedded/skeleton/loopback.hpp")),
+    ("tailbound_driver.h", HEADER),
+];
 
 pub fn write(directory: &Path, cxx: bool) -> CommandResult {
     let (files, compiler) = if cxx { (CXX, "c++ -std=c++17") } else { (C, "cc -std=c11") };

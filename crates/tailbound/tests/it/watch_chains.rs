@@ -278,16 +278,16 @@ fn budgets_of_captures_are_judged(bench: &Bench, topic: &str) {
         let (code, text) = exit_and_stderr(&output);
         (code, String::from_utf8_lossy(&output.stdout).into_owned() + &text)
     };
-    let (code, text) = judged("one", "  - on_wire: { p50: 10 s, lost: none, samples/s: 1 }\n");
+    let (code, text) = judged("one", "  - on_wire: { max: 10 s, lost: none, samples/s: 1 }\n");
     assert!(code == 0 && text.contains("6 limits hold") && text.contains(topic), "{code}: {text}");
     let (code, text) =
-        judged("one", &format!("  - where: {{ topic: {topic} }}\n    on_wire: {{ p50: 1 ns, samples/s: 100000 }}\n"));
+        judged("one", &format!("  - where: {{ topic: {topic} }}\n    on_wire: {{ max: 1 ns, samples/s: 100000 }}\n"));
     assert!(code == 5 && text.contains("2 are broken"), "{code}: {text}");
     let junit = std::fs::read_to_string(bench.path("wire.xml")).unwrap();
-    assert!(junit.contains("failures=\"2\"") && junit.contains("on_wire p50"), "{junit}");
+    assert!(junit.contains("failures=\"2\"") && junit.contains("on_wire max"), "{junit}");
     // Without enough samples nothing is decided.
     let (code, text) = judged("one", "  - on_wire: { p99.99: 10 s }\n");
-    assert!(code == 7 && text.contains("independent samples"), "{code}: {text}");
+    assert!(code == 7 && text.contains("p99.99 needs"), "{code}: {text}");
     let (code, text) = judged("one", "  - where: { topic: /none }\n    on_wire: { p50: 1 ms }\n");
     assert!(code == 2 && text.contains("no samples of the topic `/none`") && text.contains(topic), "{code}: {text}");
     let wrong = [

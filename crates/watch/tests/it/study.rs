@@ -39,6 +39,7 @@ fn report(topics: Vec<WatchedTopic>) -> WatchReport {
         packets: 0,
         copies: 0,
         from_file: false,
+        is_partial: false,
         clock_step_ns: None,
         cpu_ns: None,
         not_copied: 0,
