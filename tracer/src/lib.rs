@@ -1,18 +1,22 @@
-//! The tracer: a shared object that records context switches, wake-ups, interrupts and ways of packets by BPF.
+//! The tracer: a shared object that records context switches, wake-ups, interrupts, ways of packets and calls of
+//! ROS 2 by BPF.
 //!
-//! Input: CPUs, threads and ports. Output: records of `tailbound_abi::tb_trace` and `tailbound_abi::tb_packet`, through
+//! Input: CPUs, threads and ports. Output: records of `tailbound_abi::tb_trace`, `tb_packet` and `tb_call`, through
 //! the table of functions that the entry point returns. The BPF programs are objects in this file, compiled from
 //! `bpf/*.bpf.c` by `dev/bpf`. The tracer knows no record, study or message.
 
+mod calls;
 mod machine;
 mod packets;
 mod programs;
 
+use calls::Calls;
 use machine::Machine;
 use packets::Packets;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tailbound_abi::{TB_TRACER_VERSION, tb_packet_sink, tb_trace_sink, tb_tracer};
+use tailbound_abi::{TB_TRACER_VERSION, tb_call_sink, tb_packet_sink, tb_trace_sink, tb_tracer};
 
 static TABLE: tb_tracer = tb_tracer {
     version: TB_TRACER_VERSION,
@@ -29,6 +33,10 @@ static TABLE: tb_tracer = tb_tracer {
     packets_detach,
     detach,
     unload,
+    calls_load,
+    calls_attach,
+    calls_read,
+    calls_unload,
 };
 
 /// Entry point of the tracer: returns its table of functions.
@@ -192,4 +200,47 @@ unsafe extern "C" fn unload(handle: *mut c_void) {
     // SAFETY: `load` made this box, and by the contract the handle is not used any more.
     let loaded = unsafe { Box::from_raw(handle.cast::<Loaded>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(loaded)));
+}
+
+/// The programs of `bpf/calls.bpf.c` behind a handle.
+///
+/// # Safety
+/// `handle` comes from `calls_load`, was not unloaded, and no other function uses it.
+unsafe fn calls<'a>(handle: *mut c_void) -> &'a mut Calls {
+    // SAFETY: by the contract of this function.
+    unsafe { &mut *handle.cast() }
+}
+
+unsafe extern "C" fn calls_load(bytes: u32, error: *mut c_char, len: usize) -> *mut c_void {
+    // SAFETY: the caller gives room for `len` bytes.
+    let calls = unsafe { guarded(error, len, || Calls::load(bytes)) };
+    calls.map_or(std::ptr::null_mut(), |calls| Box::into_raw(Box::new(calls)).cast())
+}
+
+unsafe extern "C" fn calls_attach(
+    handle: *mut c_void,
+    path: *const c_char,
+    of: u32,
+    error: *mut c_char,
+    len: usize,
+) -> c_int {
+    // SAFETY: the caller gives a text with a NUL byte at its end.
+    let path = OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes());
+    // SAFETY: the contract of the table of functions.
+    let attached = unsafe { guarded(error, len, || calls(handle).attach(path, of)) };
+    attached.map_or(-1, |functions| functions as c_int)
+}
+
+unsafe extern "C" fn calls_read(handle: *mut c_void, sink: tb_call_sink, ctx: *mut c_void) -> u64 {
+    // SAFETY: the contract of the table of functions.
+    let calls = unsafe { calls(handle) };
+    // SAFETY: the caller's function takes its own `ctx` and a record.
+    let read = || calls.read(|call| unsafe { sink(ctx, call) });
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or(0)
+}
+
+unsafe extern "C" fn calls_unload(handle: *mut c_void) {
+    // SAFETY: `calls_load` made this box, and by the contract the handle is not used any more.
+    let calls = unsafe { Box::from_raw(handle.cast::<Calls>()) };
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(calls)));
 }

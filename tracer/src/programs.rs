@@ -13,18 +13,20 @@ pub fn load(bpf: &mut Ebpf, program: &str, tracepoint: &str, btf: &Btf) -> Resul
     match find(bpf, program)?.load(tracepoint, btf) {
         Ok(()) => Ok(true),
         Err(ProgramError::Btf(BtfError::UnknownBtfTypeName { .. })) => Ok(false),
-        Err(ProgramError::LoadError { io_error, verifier_log }) => {
-            // The last lines of the verifier's log, before its figures, say what it refused.
-            let log = verifier_log.to_string();
-            let is_figure = |line: &str| {
-                ["verification time ", "stack depth ", "processed "].iter().any(|name| line.starts_with(name))
-            };
-            let last = log.lines().rfind(|line| !line.trim().is_empty() && !is_figure(line));
-            let last = last.map(|line| format!(": {line}")).unwrap_or_default();
-            Err(format!("the kernel refuses the BPF program for {tracepoint}: {io_error}{last}"))
-        }
-        Err(e) => Err(chain(&e)),
+        Err(e) => Err(refusal(tracepoint, &e)),
     }
+}
+
+/// Why the kernel refuses a program for this trace point or function.
+pub fn refusal(of: &str, error: &ProgramError) -> String {
+    let ProgramError::LoadError { io_error, verifier_log } = error else { return chain(error) };
+    // The last lines of the verifier's log, before its figures, say what it refused.
+    let log = verifier_log.to_string();
+    let is_figure =
+        |line: &str| ["verification time ", "stack depth ", "processed "].iter().any(|name| line.starts_with(name));
+    let last = log.lines().rfind(|line| !line.trim().is_empty() && !is_figure(line));
+    let last = last.map(|line| format!(": {line}")).unwrap_or_default();
+    format!("the kernel refuses the BPF program for {of}: {io_error}{last}")
 }
 
 /// Attaches programs that are loaded, in this order. Dropping the links detaches them.

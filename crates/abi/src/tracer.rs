@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 10;
+pub const TB_TRACER_VERSION: u32 = 11;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -160,6 +160,52 @@ pub const TB_PACKET_READ: u8 = 6;
 /// Place of a packet: the kernel dropped it.
 pub const TB_PACKET_DROPPED: u8 = 7;
 
+/// Room for the name of a topic in a record of a call, bytes, with the NUL byte at its end.
+pub const TB_CALL_TOPIC: usize = 256;
+
+/// One record of the tracer about a program of ROS 2: a call of its middleware, or the execution of a subscription by rclcpp.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tb_call {
+    /// Begin of the call, monotonic ns; `TB_CALL_EXECUTE`: when the message was taken.
+    pub begin_ns: u64,
+    /// End of the call, monotonic ns.
+    pub end_ns: u64,
+    /// `TB_CALL_TAKE`: source timestamp of the message, ns since 1970, as the middleware gives it; 0 = it gives none. `TB_CALL_WAITED`: for
+    /// how much of the wait the other thread had the CPU, ns; 0 = not known who had it.
+    pub source_ns: i64,
+    /// Process that called.
+    pub process: i32,
+    /// Thread that called.
+    pub thread: i32,
+    /// Kind of the record, one of `TB_CALL_*`.
+    pub kind: u8,
+    /// Reserved bytes of a record, not set.
+    pub unused: [u8; 7],
+    /// Name of the topic in ROS 2, with a NUL byte at its end; empty for `TB_CALL_EXECUTE`. `TB_CALL_WAITED`: two names of 16 bytes, each
+    /// with a NUL byte at its end, of the thread and of the one that had the CPU longest meanwhile.
+    pub topic: [u8; TB_CALL_TOPIC],
+}
+
+/// Kind of a record: a message was published (`rmw_publish` and its forms for serialized and loaned messages).
+pub const TB_CALL_PUBLISH: u8 = 1;
+/// Kind of a record: a message was taken (`rmw_take_with_info` and its forms for serialized and loaned messages).
+pub const TB_CALL_TAKE: u8 = 2;
+/// Kind of a record: rclcpp has executed a subscription; its message is the one that the thread took last.
+pub const TB_CALL_EXECUTE: u8 = 3;
+
+/// Kind of a record: a thread of a process that publishes or takes messages was ready and waited for a CPU, for at least 100 us, from
+/// begin to end.
+pub const TB_CALL_WAITED: u8 = 4;
+
+/// Functions of a library: those with which messages are published and taken.
+pub const TB_CALLS_OF_RMW: u32 = 1;
+/// Functions of a library: the one with which rclcpp executes a subscription.
+pub const TB_CALLS_OF_RCLCPP: u32 = 2;
+
+/// Function of the caller that gets a record of a call. It must not call the tracer.
+pub type tb_call_sink = unsafe extern "C" fn(ctx: *mut c_void, call: *const tb_call);
+
 /// Function of the caller that gets a record of a packet. It must not call the tracer.
 pub type tb_packet_sink = unsafe extern "C" fn(ctx: *mut c_void, packet: *const tb_packet);
 
@@ -218,4 +264,20 @@ pub struct tb_tracer {
     pub detach: unsafe extern "C" fn(handle: *mut c_void),
     /// Detaches and unloads the BPF programs. The handle is not valid any more.
     pub unload: unsafe extern "C" fn(handle: *mut c_void),
+    /// Loads the BPF programs that record calls of ROS 2, with a ring buffer of `bytes` (a power of two, at least a page). Returns a
+    /// handle of its own, for the functions `calls_*` alone.
+    pub calls_load: unsafe extern "C" fn(bytes: u32, error: *mut c_char, len: usize) -> *mut c_void,
+    /// Attaches these programs to the functions `of` (one of `TB_CALLS_OF_*`) of the library at `path`, in all processes that use it.
+    /// Returns to how many functions; 0 = the library has none of them.
+    pub calls_attach: unsafe extern "C" fn(
+        handle: *mut c_void,
+        path: *const c_char,
+        of: u32,
+        error: *mut c_char,
+        len: usize,
+    ) -> c_int,
+    /// Passes all records of calls to `sink`. Returns the number of records of calls that were lost since `calls_load`.
+    pub calls_read: unsafe extern "C" fn(handle: *mut c_void, sink: tb_call_sink, ctx: *mut c_void) -> u64,
+    /// Detaches and unloads these programs. The handle is not valid any more.
+    pub calls_unload: unsafe extern "C" fn(handle: *mut c_void),
 }

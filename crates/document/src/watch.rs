@@ -1,5 +1,6 @@
 //! What watching the messages of other programs found.
 
+use crate::VerdictWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,6 +21,10 @@ pub struct WatchReport {
     /// Packets that the kernel did not copy, because they were not read fast enough. If there are any, numbers of retransmissions,
     /// gaps and losses are not to be trusted.
     pub not_copied: u64,
+    /// Time from the capture stamp of a packet that an interface sends until the next place of this host had the packet (a received copy on
+    /// the loopback interface, the next interface of a bridge), ns: the packet left within this time. Absent if no such packet was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_within: Option<WatchedRange>,
     /// Whether packets were read from a file: how many were not copied is then not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_file: bool,
@@ -33,6 +38,9 @@ pub struct WatchReport {
     /// CPU time that the capture took, ns, without what the kernel does for it while programs send and receive; absent for files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<i64>,
+    /// What the capture cost the programs in its network namespace; absent if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<WatchedCost>,
     /// What could not be read of the messages.
     pub unread: UnreadReport,
     /// Packets from or to the ports of zenoh, which are not read.
@@ -46,8 +54,194 @@ pub struct WatchReport {
     /// The chain of topics that was asked for; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<WatchedChain>,
+    /// Times at which samples were later than usual, those with the largest excess first, at most ten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<WatchedIncident>,
+    /// Calls of programs of ROS 2; absent if they were not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<WatchedCalls>,
+    /// The same samples at another host; absent if they were captured at one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<WatchedAlso>,
     /// What is to be known about these figures.
     pub warnings: Vec<String>,
+}
+
+/// What a capture cost the programs that send and receive, beside the time of the capture itself: all programs in the network namespace,
+/// with what the kernel did in their time. Shares of one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedCost {
+    /// Number of pairs of times with and without a capture.
+    pub pairs: u64,
+    /// What the programs took without a capture, median.
+    pub without: f64,
+    /// What they took more with a capture, median of the pairs.
+    pub added: f64,
+    /// An interval of 97.9 % for this median.
+    pub within: (f64, f64),
+}
+
+/// A time at which samples of one or several topics were later than usual. Of each writer, only the 32 latest samples are looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedIncident {
+    /// When the first late sample was written, ns since 1970; of a writer with another clock, as if the fastest sample had taken no time.
+    pub begin_ns: i64,
+    /// When the last late sample was captured, ns since 1970.
+    pub end_ns: i64,
+    /// The topics with late samples, the latest first.
+    pub topics: Vec<LateTopic>,
+    /// What the CPUs of this host did meanwhile; absent if they were not looked at.
+    pub host: Option<HostDuring>,
+}
+
+/// A topic in an incident.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LateTopic {
+    /// Its name, or the identity of its writer if it is not known.
+    pub topic: String,
+    /// Number of late samples, of the 32 latest ones of the writer.
+    pub late: u64,
+    /// Lateness of the latest sample, ns.
+    pub worst_ns: i64,
+    /// Median of the lateness of the writer, ns.
+    pub median_ns: i64,
+}
+
+/// What the CPUs of this host did during an incident, from readings of /proc/stat.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostDuring {
+    /// Time between the readings that enclose the incident, ns.
+    pub read_ns: i64,
+    /// Share of this time in which the CPUs had something to do, over all CPUs.
+    pub busy: f64,
+    /// Time that a hypervisor took from all CPUs together, ns.
+    pub stolen_ns: i64,
+}
+
+/// Samples that were captured at two hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedAlso {
+    /// The other host.
+    pub host: String,
+    /// Number of readings of its clock.
+    pub exchanges: u64,
+    /// Its clock minus the clock of this host in the middle of the capture, ns: at least and at most. Absent if it is not known.
+    pub offset_ns: Option<(i64, i64)>,
+    /// Writers of one of both hosts whose samples both captured.
+    pub writers: Vec<AlsoWriter>,
+    /// Samples without a time between both hosts, because readings of the clocks contradict each other: one was set.
+    pub without_offset: u64,
+    /// Packets that the kernel of the other host did not copy: if there are any, samples that did not arrive may have.
+    pub not_copied: u64,
+    /// What is to be known about the capture of the other host.
+    pub warnings: Vec<String>,
+}
+
+/// A writer whose samples were captured where they were sent, and where they arrived. Of pairs of distributions, the first one is of the
+/// least values that the bounds of the clocks permit, and the second one of the largest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AlsoWriter {
+    /// Name of its topic, as ROS 2 has it if it is one of ROS 2; absent if it is not known.
+    pub topic: Option<String>,
+    /// Its identity.
+    pub guid: String,
+    /// Whether this host sent its samples, and not the other one.
+    pub from_here: bool,
+    /// Samples that were sent, from the first to the last one that arrived.
+    pub sent: u64,
+    /// Of these, those whose first transmission did not arrive. Those of a best-effort writer are lost.
+    pub not_arrived: u64,
+    /// Whether the writer repeats nothing; absent if its policies are not known.
+    pub is_best_effort: Option<bool>,
+    /// From the capture at the sender to the capture at the receiver, ns.
+    pub network: Option<(WatchedRange, WatchedRange)>,
+    /// From the source timestamp to the capture at the receiver, ns.
+    pub lateness: Option<(WatchedRange, WatchedRange)>,
+}
+
+/// Calls with which programs of ROS 2 publish, take and execute messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedCalls {
+    /// Topics, in the order of their names.
+    pub topics: Vec<CalledTopic>,
+    /// Calls that were not recorded, because they were not read fast enough.
+    pub lost: u64,
+    /// Whether times in which threads waited for a CPU were recorded.
+    #[serde(default)]
+    pub has_waits: bool,
+}
+
+/// The calls for a topic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CalledTopic {
+    /// Name of the topic in ROS 2.
+    pub topic: String,
+    /// Time in the call that publishes a message, ns; absent if no message was published here, or if ends of calls are not known.
+    pub publish: Option<WatchedRange>,
+    /// Messages that were published here.
+    pub published: u64,
+    /// The processes that took messages.
+    pub takers: Vec<CalledTaker>,
+}
+
+/// A process that takes messages of a topic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CalledTaker {
+    /// Name and id of the process.
+    pub process: String,
+    /// Messages that it took.
+    pub taken: u64,
+    /// Of these, those whose call to publish was found: the one that contains the source timestamp.
+    pub matched: u64,
+    /// Those with several such calls, which are not in the figures.
+    pub ambiguous: u64,
+    /// From the begin of the call that published to the end of the call that took the message, ns.
+    pub publish_to_take: Option<WatchedRange>,
+    /// From the capture of the message on the wire to the end of the call that took it, ns.
+    pub wire_to_take: Option<WatchedRange>,
+    /// Time in the callback, ns; by uprobes, from the end of the call that took the message until the subscription was executed, with what
+    /// rclcpp does before and after the callback.
+    pub callback: Option<WatchedRange>,
+    /// The messages with the longest time from the begin of publishing to the end of the callback (without one, of the take), the
+    /// longest one first.
+    pub latest: Vec<CalledMessage>,
+}
+
+/// The way of one message through the calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CalledMessage {
+    /// Its source timestamp, ns since 1970.
+    pub source_ns: i64,
+    /// The parts of its time, in their order; what they have together is the whole time.
+    pub parts: Vec<CalledPart>,
+}
+
+/// A part of the time of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CalledPart {
+    /// `publish to wire`, `wire to take`, `publish to take` (if the message was not captured), `take to callback` (in traces) or `callback`.
+    pub name: String,
+    /// Its length, ns.
+    pub time_ns: i64,
+    /// The median of this part for the messages of this topic and process; absent with fewer than two.
+    pub median_ns: Option<i64>,
+    /// The thread that was ready and waited longest for a CPU meanwhile: of the process that published, or took; of a callback, the
+    /// thread that executed it. Absent if none waited for 100 us, or if waits are not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<CalledWait>,
+}
+
+/// A thread waited for a CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CalledWait {
+    /// Name of the thread.
+    pub thread: String,
+    /// How long, ns, all its waits of at least 100 us together.
+    pub time_ns: i64,
+    /// Name of the thread that had this CPU longest during the longest of these waits; absent if it is not known.
+    pub by: Option<String>,
+    /// For how much of that wait it had the CPU without a break, ns.
+    pub by_ns: i64,
 }
 
 /// A chain of topics, from causes to effects.
@@ -245,13 +439,19 @@ pub struct WatchedProtocol {
     pub open: u64,
 }
 
-/// Two captures side by side: an earlier one (a) and a later one (b).
+/// Captures side by side: one or several earlier ones (a), and one or several later ones (b).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchComparison {
-    /// The earlier capture.
+    /// The first one of the earlier captures.
     pub a: ComparedCapture,
-    /// The later capture.
+    /// The first one of the later captures.
     pub b: ComparedCapture,
+    /// Number of captures of each side.
+    #[serde(default = "one_each")]
+    pub captures: (u64, u64),
+    /// Topics that are not in every capture, although both sides have them: they are not compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_in_all: Vec<String>,
     /// Topics that both have, those whose lateness grew most first.
     pub topics: Vec<ComparedTopic>,
     /// Topics with samples in the earlier capture alone.
@@ -262,8 +462,12 @@ pub struct WatchComparison {
     pub unknown: (u64, u64),
 }
 
-/// One of two captures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+fn one_each() -> (u64, u64) {
+    (1, 1)
+}
+
+/// A compared capture.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedCapture {
     /// Where packets were captured.
     pub place: String,
@@ -295,14 +499,24 @@ pub struct ComparedTopic {
 pub struct ComparedLateness {
     /// `p50` or `p99`.
     pub statistic: String,
-    /// The quantile in both captures, ns.
+    /// The quantile on both sides, ns; of several captures, the geometric mean.
     pub value_ns: (i64, i64),
     /// Whether the values are times above the fastest sample seen, because writers have another clock.
     pub is_above_fastest: (bool, bool),
     /// The later one divided by the earlier one; absent if the earlier one is not above zero, or if only one of them is above the
     /// fastest.
     pub ratio: Option<f64>,
+    /// Verdict by the variation between captures; absent with one capture of a side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictWord>,
+    /// 95 % interval of the ratio by the variation between captures, simultaneous with all intervals of the table. Absent with fewer than
+    /// five captures of a side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<(f64, f64)>,
+    /// Number of captures of each side that are missing for a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_captures: Option<u64>,
     /// 95 % interval of the ratio by the variation within each capture (moving blocks): what differs between two captures of one system is
-    /// not in it, so that it gives no verdict. Absent with fewer than 256 samples.
+    /// not in it, so that it gives no verdict. Absent with fewer than 256 samples, and with several captures.
     pub within: Option<(f64, f64)>,
 }

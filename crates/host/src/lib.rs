@@ -4,6 +4,7 @@
 //! Input: file contents of /proc and /sys, system calls. Output: the types of `tailbound-model`. This crate does not
 //! depend on studies, drivers, labs or records. The crate judges nothing: `tailbound-doctor` gives verdicts on facts.
 
+pub mod calls;
 pub mod capture;
 pub mod clock;
 pub mod container;
@@ -31,6 +32,7 @@ pub mod time_service;
 pub mod undo;
 
 mod interrupts;
+mod namespace;
 mod netlink;
 mod sched_call;
 mod setting_text;
@@ -44,6 +46,7 @@ pub use clock::{
 pub use interface::{InterfaceCounters, InterfaceFacts, interface_counters, interface_facts, ip_counters};
 pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
 pub use knob::{KnobError, Knobs, Place};
+pub use namespace::namespace_cpu;
 pub use process::{boot_id, clock_id, is_alive, process_id, this_process};
 pub use process_resources::process_resources;
 pub use program::{ask_own_program, ask_program, own_file, own_program, take_own_name};
@@ -51,5 +54,6 @@ pub use ptp_clock::{
     PtpClock, PtpDevice, PtpError, PtpInterface, PtpReading, ptp_device_of, ptp_devices, system_reading,
 };
 pub use scheduling::{ApplyError, allowed_cpus, apply, pinnable_cpus, read_back, verify};
+pub use steal::{CpuTimes, cpu_times};
 pub use threads::{ThreadScan, read_later, read_threads};
 pub use undo::{UndoError, Undone, undo};

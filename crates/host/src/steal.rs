@@ -21,6 +21,32 @@ pub(crate) fn stolen() -> Vec<(u32, u64)> {
     parsed(&fs::read_to_string("/proc/stat").unwrap_or_default(), crate::clock::tick_ns())
 }
 
+/// What all CPUs of this machine did since it was started, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// Time in which they had something to do, in a resolution of a hundredth of a second.
+    pub busy_ns: u64,
+    /// Time that a hypervisor took from them.
+    pub stolen_ns: u64,
+    /// All time.
+    pub all_ns: u64,
+}
+
+/// What all CPUs did until now. `None` = /proc/stat cannot be read.
+pub fn cpu_times() -> Option<CpuTimes> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    times(text.lines().next()?, crate::clock::tick_ns())
+}
+
+fn times(line: &str, tick_ns: u64) -> Option<CpuTimes> {
+    let columns: Vec<u64> = line.strip_prefix("cpu ")?.split_ascii_whitespace().map_while(|n| n.parse().ok()).collect();
+    // guest and guest_nice, which follow, are parts of user and nice.
+    let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = columns[..] else { return None };
+    let busy = user + nice + system + irq + softirq;
+    let all = busy + idle + iowait + stolen;
+    Some(CpuTimes { busy_ns: busy * tick_ns, stolen_ns: stolen * tick_ns, all_ns: all * tick_ns })
+}
+
 /// Number and steal time of each CPU from the text of /proc/stat, whose times are in units of `tick_ns`.
 fn parsed(text: &str, tick_ns: u64) -> Vec<(u32, u64)> {
     let one = |line: &str| {
@@ -36,6 +62,13 @@ fn parsed(text: &str, tick_ns: u64) -> Vec<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sum_of_all_cpus_is_read() {
+        let found = times("cpu  9 1 10 70 5 2 3 57 4 0", 10_000_000).unwrap();
+        assert_eq!(found, CpuTimes { busy_ns: 250_000_000, stolen_ns: 570_000_000, all_ns: 1_570_000_000 });
+        assert_eq!(times("cpu  1 2", 10_000_000), None);
+    }
 
     #[test]
     fn each_cpu_has_its_steal_time() {

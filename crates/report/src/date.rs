@@ -22,6 +22,12 @@ pub fn utc(unix_ns: i64) -> String {
     format!("{day} {} {year}, {:02}:{:02} UTC", MONTHS[month - 1], minute / 60, minute % 60)
 }
 
+/// Formats a time in nanoseconds since 1970 with the milliseconds of its day, for example `08:53:20.123 UTC`.
+pub fn utc_ms(unix_ns: i64) -> String {
+    let ms = unix_ns.div_euclid(1_000_000).rem_euclid(86_400_000);
+    format!("{:02}:{:02}:{:02}.{:03} UTC", ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60, ms % 1_000)
+}
+
 /// Formats a time in nanoseconds since 1970 for the name of a file, for example `20251009-085320` (UTC).
 pub fn of_name(unix_ns: i64) -> String {
     let seconds = unix_ns.div_euclid(1_000_000_000);

@@ -29,6 +29,8 @@ mod terminal;
 mod text;
 mod trial_line;
 mod watched;
+mod watched_also;
+mod watched_calls;
 mod watched_compared;
 mod watched_page;
 
@@ -60,7 +62,7 @@ pub use tailbound_document::*;
 pub use terminal::render_terminal;
 pub use text::wrap;
 pub use trial_line::{trial_causes, trial_line};
-pub use watched::{render_watch, watch_schema};
+pub use watched::{render_watch, render_watched_calls, watch_schema};
 pub use watched_compared::render_watch_comparison;
 pub use watched_page::render_watch_html;
 

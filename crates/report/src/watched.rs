@@ -1,13 +1,20 @@
 //! What watching found, as text for a terminal.
 
+use crate::date::utc_ms;
 use crate::json::schema_of;
 use crate::tables::grid::{Column, Grid};
 use crate::text::{Paint, wrap};
+use crate::{watched_also, watched_calls};
 use tailbound_document::number::{count, three_digits, time};
-use tailbound_document::{WatchReport, WatchedChain, WatchedLateness, WatchedRange, WatchedTopic, WatchedWriter};
+use tailbound_document::{
+    HostDuring, LateTopic, WatchReport, WatchedCalls, WatchedChain, WatchedLateness, WatchedRange, WatchedTopic,
+    WatchedWriter,
+};
 
 /// A figure that does not exist for a writer.
 const NONE: &str = "-";
+/// Number of incidents that are shown; JSON has all that are known.
+const MOST_INCIDENTS: usize = 3;
 
 /// Writes what watching found as lines of at most `width` characters.
 pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String {
@@ -25,6 +32,14 @@ pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String 
     for line in report.chain.iter().flat_map(chain) {
         lines.extend(wrap(&line, width, 2));
     }
+    for line in incidents(report) {
+        lines.extend(wrap(&line, width, 2));
+    }
+    if let Some(also) = &report.also {
+        let table = watched_also::columns(also);
+        lines.extend(table_lines(table, &watched_also::sentences(also), width, &paint));
+    }
+    lines.extend(report.calls.iter().flat_map(|calls| calls_lines(calls, width, &paint)));
     for note in notes(report, &rows) {
         lines.extend(wrap(&note, width, 2));
     }
@@ -32,6 +47,28 @@ pub fn render_watch(report: &WatchReport, width: usize, colour: bool) -> String 
         lines.extend(wrap(&format!("warning: {warning}"), width, 2));
     }
     lines.join("\n") + "\n"
+}
+
+/// Writes the calls of programs of ROS 2 as lines of at most `width` characters.
+pub fn render_watched_calls(calls: &WatchedCalls, width: usize, colour: bool) -> String {
+    calls_lines(calls, width, &Paint::new(colour)).join("\n") + "\n"
+}
+
+fn calls_lines(calls: &WatchedCalls, width: usize, paint: &Paint) -> Vec<String> {
+    let table = watched_calls::columns(calls);
+    if table.is_none() { Vec::new() } else { table_lines(table, &watched_calls::sentences(calls), width, paint) }
+}
+
+/// A table, if there is one, and sentences below it.
+fn table_lines(table: Option<(Column, Vec<Column>)>, sentences: &[String], width: usize, paint: &Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    for grid in table.iter().flat_map(|(first, others)| Grid::of_columns(first, others.clone(), width)) {
+        lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
+        lines.push(String::new());
+    }
+    lines.extend(sentences.iter().flat_map(|sentence| wrap(sentence, width, 2)));
+    lines.push(String::new());
+    lines
 }
 
 /// Each writer with its topic.
@@ -86,10 +123,26 @@ pub(crate) fn first_line(report: &WatchReport) -> String {
 /// What the capture itself took.
 fn of_capture(report: &WatchReport) -> String {
     let Some(cpu_ns) = report.cpu_ns.filter(|_| report.duration_ns > 0) else { return String::new() };
-    let share = three_digits(cpu_ns as f64 / report.duration_ns as f64 * 100.0);
-    format!(
-        " The capture took {share} % of a CPU; what the kernel did for it while programs sent and received is not in it."
-    )
+    let percent = |share: f64| format!("{} %", three_digits(share * 100.0));
+    let own = percent(cpu_ns as f64 / report.duration_ns as f64);
+    let others = match &report.cost {
+        None => {
+            "what the kernel did for it while programs sent and received is not in it (--cost measures it)".to_owned()
+        }
+        Some(cost) => {
+            let (low, high) = cost.within;
+            let is_above_noise = if low > 0.0 || high < 0.0 { "" } else { ", no difference above the noise" };
+            format!(
+                "the programs here took {} without a capture, and {} more with one ({} to {}, 98 % interval of {} pairs{is_above_noise})",
+                percent(cost.without),
+                percent(cost.added),
+                percent(low),
+                percent(high),
+                cost.pairs
+            )
+        }
+    };
+    format!(" The capture took {own} of a CPU; {others}.")
 }
 
 fn plural(number: usize, word: &str) -> String {
@@ -147,6 +200,45 @@ pub(crate) fn columns(rows: &[(&WatchedTopic, &WatchedWriter)]) -> (Column, Vec<
         }),
     ];
     (names, all)
+}
+
+/// The worst times at which samples were late, in words.
+pub(crate) fn incidents(report: &WatchReport) -> Vec<String> {
+    let topic = |topic: &LateTopic| {
+        format!(
+            "{} ({}, latest {}, median {})",
+            topic.topic,
+            plural(topic.late as usize, "sample"),
+            time(topic.worst_ns as f64),
+            time(topic.median_ns as f64)
+        )
+    };
+    let host = |host: &HostDuring| {
+        let stolen = match host.stolen_ns {
+            0 => String::new(),
+            ns => format!(", and a hypervisor took {} from them", time(ns as f64)),
+        };
+        let span = time(host.read_ns as f64);
+        format!("; in the {span} around it, the CPUs here were {} % busy{stolen}", three_digits(host.busy * 100.0))
+    };
+    let mut lines: Vec<String> = report
+        .incidents
+        .iter()
+        .take(MOST_INCIDENTS)
+        .map(|incident| {
+            format!(
+                "late at {}, for {}: {}{}",
+                utc_ms(incident.begin_ns),
+                time((incident.end_ns - incident.begin_ns) as f64),
+                incident.topics.iter().map(topic).collect::<Vec<_>>().join(", "),
+                incident.host.as_ref().map(host).unwrap_or_default()
+            )
+        })
+        .collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
 }
 
 /// A chain of topics in words.
@@ -211,6 +303,20 @@ pub(crate) fn notes(report: &WatchReport, rows: &[(&WatchedTopic, &WatchedWriter
              end-to-end latency: what the receiver does is not in it."
                 .to_owned(),
         );
+    }
+    if !late.is_empty() {
+        notes.push(match &report.left_within {
+            None => "A packet is stamped before its interface has it. How long before is not known here: no packet was captured again on \
+                     this host after it left."
+                .to_owned(),
+            Some(within) => format!(
+                "A packet is stamped before its interface has it: of {} that were captured again at their next place on this host, each left \
+                 within {} of its stamp, half of them within {}.",
+                plural(within.count as usize, "packet"),
+                time(within.max_ns as f64),
+                time(within.p50_ns as f64)
+            ),
+        });
     }
     if late.iter().any(|late| late.is_above_fastest) {
         notes.push(

@@ -111,9 +111,12 @@ impl Bag {
             packets: 0,
             copies: 0,
             not_copied: 0,
+            left_within: None,
             from_file: true,
             is_partial: false,
             clock_step_ns: None,
+            also: None,
+            cost: None,
             cpu_ns: None,
             unread: Default::default(),
             zenoh_packets: 0,
@@ -121,6 +124,8 @@ impl Bag {
             participants: 0,
             topics: topics.into_iter().map(|(_, topic)| topic).collect(),
             chain: None,
+            incidents: Vec::new(),
+            calls: None,
             warnings: if self.is_cut { vec![CUT.to_owned()] } else { Vec::new() },
         })
     }

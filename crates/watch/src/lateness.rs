@@ -18,6 +18,19 @@ pub struct Lateness {
     ends: Option<(i64, i64)>,
 }
 
+/// What is usual for samples, ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Usual {
+    /// Number of samples.
+    pub count: u64,
+    /// A tenth of the samples is not later than this.
+    pub p10_ns: i64,
+    /// Median.
+    pub p50_ns: i64,
+    /// What is subtracted from all times: the time of the fastest sample if the clock of the writer is another one, else 0.
+    pub zero_ns: i64,
+}
+
 impl Lateness {
     /// `has_own_clock`: the times of the writer are of another clock, so that only differences of values have a meaning.
     pub fn new(has_own_clock: bool) -> Lateness {
@@ -69,6 +82,28 @@ impl Lateness {
             p99_ns: range.p99_ns.map(shift),
             max_ns: shift(range.max_ns),
         })
+    }
+}
+
+impl Lateness {
+    /// What is usual; `None` without samples.
+    pub fn usual(&self, has_own_clock: bool) -> Option<Usual> {
+        let (least, _) = self.ends?;
+        let counted;
+        let (values, subtracted_ns) = match self.zero_ns {
+            Some(fixed_ns) => (&self.values, fixed_ns),
+            None => {
+                counted = self.counted(least);
+                (&counted, least)
+            }
+        };
+        let zero_ns = if has_own_clock { least } else { 0 };
+        let count = values.count();
+        let of = |tenths: u64| {
+            let ns = values.bucket_of_rank((count * tenths).div_ceil(10).max(1))?.bucket.high;
+            Some(ns.saturating_add(subtracted_ns).saturating_sub(zero_ns))
+        };
+        Some(Usual { count, p10_ns: of(1)?, p50_ns: of(5)?, zero_ns })
     }
 }
 

@@ -6,13 +6,16 @@
 //! is the capture stamp of the last fragment of the first transmission of a sample, minus the source timestamp of the sample.
 
 mod again;
+mod also;
 mod bag;
 mod budget;
+mod calls;
 mod chain;
 mod compare;
 mod copies;
 mod file;
 mod header;
+mod incidents;
 mod known;
 mod lateness;
 mod names;
@@ -22,15 +25,21 @@ mod reader;
 mod report;
 mod study;
 mod topics;
+mod trace;
 mod vendor;
+mod waits;
 mod watch;
 mod writer;
 
+pub use also::{CapturedAt, CapturedRow, ClockExchange, join};
 pub use bag::{Bag, BagError, read_mcap};
 pub use budget::{BudgetMisfit, judge};
+pub use calls::{Call, CallKind, Calls};
 pub use compare::compare;
 pub use file::{CaptureFile, CaptureFileError, read_capture};
+pub use incidents::HostTime;
 pub use names::guid_words;
 pub use study::{NoStudy, SavedStudy, study};
 pub use topics::CaptureRecord;
+pub use trace::{NoTrace, Trace, TraceCounts};
 pub use watch::{Captured, Seen, Watch};

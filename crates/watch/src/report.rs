@@ -1,13 +1,14 @@
 //! The document of what was seen.
 
-use crate::lateness::range;
+use crate::incidents::{OfWriter, incidents};
+use crate::lateness::{Usual, range};
 use crate::names::{guid_words, ros_topic};
 use crate::vendor;
 use crate::watch::Watch;
 use crate::writer::Writer;
 use std::collections::BTreeMap;
 use tailbound_document::number::count;
-use tailbound_document::{WatchReport, WatchedLateness, WatchedQos, WatchedTopic, WatchedWriter};
+use tailbound_document::{WatchReport, WatchedIncident, WatchedLateness, WatchedQos, WatchedTopic, WatchedWriter};
 use tailbound_rtps::{Durability, EndpointFound, Guid};
 
 impl Watch {
@@ -30,16 +31,21 @@ impl Watch {
             packets: self.packets,
             copies: self.copied,
             not_copied,
+            left_within: self.left_within.range(false),
             from_file: false,
             is_partial: self.is_full || !self.left_out.is_empty(),
             clock_step_ns: None,
             cpu_ns: None,
+            cost: None,
             unread: self.unread,
             zenoh_packets: self.zenoh,
             shared_memory,
             participants: (self.known.participants.len() as u64).saturating_sub(u64::from(self.asks)),
             topics,
             chain: self.chain.as_ref().map(crate::chain::Chain::report),
+            incidents: self.incidents(),
+            calls: self.calls.as_ref().map(crate::calls::Calls::report),
+            also: None,
             warnings: self.warnings(not_copied),
         }
     }
@@ -87,6 +93,20 @@ impl Watch {
             without_time: writer.map_or(0, |writer| writer.without_time),
             protocol: writer.map(|writer| writer.protocol(end_ns)).unwrap_or_default(),
         }
+    }
+
+    fn incidents(&self) -> Vec<WatchedIncident> {
+        let of = |(guid, writer): (&Guid, &'_ Writer)| -> Option<(String, Usual)> {
+            let is_other = !writer.origin?.is_here;
+            let name = self.known.writers.get(guid).map(|found| found.topic.as_str());
+            let name = name.map(|name| ros_topic(name).unwrap_or_else(|| name.to_owned()));
+            Some((name.unwrap_or_else(|| guid_words(*guid)), writer.lateness.usual(is_other)?))
+        };
+        let writers = self.writers.iter().filter_map(|(guid, writer)| {
+            let (name, usual) = of((guid, writer))?;
+            Some(OfWriter { name, usual, latest: &writer.latest })
+        });
+        incidents(&writers.collect::<Vec<_>>(), &self.host)
     }
 
     fn warnings(&self, not_copied: u64) -> Vec<String> {

@@ -1,9 +1,13 @@
 //! All that was seen since the begin of a capture.
 
+use crate::calls::{Call, Calls};
 use crate::chain::{self, Chain};
 use crate::copies::Copies;
+use crate::copies::Found::Copy;
 use crate::header;
+use crate::incidents::{HostTime, HostTimes};
 use crate::known::Known;
+use crate::lateness::Lateness;
 use crate::names;
 use crate::packet::{self, Datagram, FragmentId, Packet};
 use crate::writer::{Carried, Finished, Origin, Writer};
@@ -63,12 +67,18 @@ pub struct Watch {
     /// Whether there were more writers than are distinguished.
     pub(crate) is_full: bool,
     copies: Copies,
+    /// Times from the stamp of a sent packet until the next place had it.
+    pub(crate) left_within: Lateness,
     /// Samples in datagrams whose last IP fragment was not captured yet.
     divided: HashMap<FragmentId, Vec<(Guid, Finished)>>,
     divided_order: VecDeque<FragmentId>,
     /// Samples since they were taken last; `None` = they are not asked for.
     samples: Option<Vec<Captured>>,
+    /// What the CPUs of the host did meanwhile.
+    pub(crate) host: HostTimes,
     pub(crate) chain: Option<Chain>,
+    /// Calls of programs of ROS 2; `None` = they are not recorded.
+    pub(crate) calls: Option<Calls>,
     /// Writers whose packets are no longer read.
     pub(crate) left_out: BTreeSet<Guid>,
 }
@@ -108,10 +118,13 @@ impl Watch {
             writers: BTreeMap::new(),
             is_full: false,
             copies: Copies::default(),
+            left_within: Lateness::new(false),
             divided: HashMap::new(),
             divided_order: VecDeque::new(),
             samples: None,
+            host: HostTimes::default(),
             chain: None,
+            calls: None,
             left_out: BTreeSet::new(),
         }
     }
@@ -119,6 +132,38 @@ impl Watch {
     /// Links the messages of these topics, at least two, from causes to effects.
     pub fn link(&mut self, topics: Vec<String>) {
         self.chain = Some(Chain::new(topics));
+    }
+
+    /// What the CPUs of the host did since the last call.
+    pub fn host_did(&mut self, time: HostTime) {
+        self.host.add(time);
+    }
+
+    /// Calls of programs of ROS 2 are recorded from now on.
+    pub fn record_calls(&mut self) {
+        self.calls = Some(Calls::default().with_waits());
+    }
+
+    /// Takes the next call of a program.
+    pub fn call(&mut self, call: &Call<'_>) {
+        if let Some(calls) = &mut self.calls {
+            calls.call(call);
+        }
+    }
+
+    /// All calls and packets until `now_ns` (ns since 1970) were read, and `lost` calls were not recorded since the begin.
+    pub fn calls_until(&mut self, now_ns: i64, lost: u64) {
+        if let Some(calls) = &mut self.calls {
+            calls.lost(lost);
+            calls.settle(now_ns);
+        }
+    }
+
+    /// All calls and packets were read.
+    pub fn calls_end(&mut self) {
+        if let Some(calls) = &mut self.calls {
+            calls.end();
+        }
     }
 
     /// Participants were asked to announce their writers and readers.
@@ -155,8 +200,11 @@ impl Watch {
         if !self.left_out.is_empty() && self.is_left_out(seen.bytes) {
             return;
         }
-        if self.copies.is_copy(seen.stamp_ns, (seen.interface, seen.is_sent), seen.bytes) {
+        if let Copy { left_within_ns } = self.copies.look(seen.stamp_ns, (seen.interface, seen.is_sent), seen.bytes) {
             self.copied += 1;
+            if let Some(left_ns) = left_within_ns {
+                self.left_within.record(left_ns);
+            }
             return;
         }
         self.packets += 1;
@@ -322,7 +370,16 @@ impl Watch {
             if let Some(writer) = self.writers.get_mut(&guid) {
                 writer.finished(sample, stamp_ns);
             }
+            self.in_calls(guid, sample, stamp_ns);
             self.in_chain(guid, sample, stamp_ns);
+        }
+    }
+
+    /// Remembers when a message was on the wire, for the call that takes it.
+    fn in_calls(&mut self, guid: Guid, sample: Finished, stamp_ns: i64) {
+        let (Some(calls), Some(found)) = (&mut self.calls, self.known.writers.get(&guid)) else { return };
+        if let (Some(topic), Some(source_ns)) = (names::ros_topic(&found.topic), sample.source_ns) {
+            calls.on_wire(&topic, source_ns, stamp_ns);
         }
     }
 

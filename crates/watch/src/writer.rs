@@ -1,6 +1,7 @@
 //! What is seen of one writer.
 
 use crate::again::{Found, Numbers};
+use crate::incidents::Latest;
 use crate::lateness::Lateness;
 use crate::parts::{Part, Parts};
 use crate::reader::Reader;
@@ -54,6 +55,7 @@ pub struct Writer {
     /// The smallest and the largest length of data, without the header of the encoding.
     pub bytes: Option<(u32, u32)>,
     pub lateness: Lateness,
+    pub latest: Latest,
     pub without_time: u64,
     pub protocol: WatchedProtocol,
     /// The largest sample that the writer had before the first one was seen: up to it, samples are history.
@@ -92,6 +94,7 @@ impl Writer {
             interval: Histogram::new(),
             bytes: None,
             lateness: Lateness::new(false),
+            latest: Latest::default(),
             without_time: 0,
             protocol: WatchedProtocol::default(),
             history_to: 0,
@@ -227,7 +230,10 @@ impl Writer {
     pub fn finished(&mut self, sample: Finished, stamp_ns: i64) {
         match sample.source_ns {
             None => self.without_time += 1,
-            Some(source_ns) => self.lateness.record(stamp_ns - source_ns),
+            Some(source_ns) => {
+                self.lateness.record(stamp_ns - source_ns);
+                self.latest.add(stamp_ns - source_ns, stamp_ns);
+            }
         }
     }
 

@@ -42,7 +42,7 @@ impl Place {
     /// # Errors
     /// /proc is not available.
     pub(super) fn network(&self) -> io::Result<NetnsId> {
-        self.id().map_or_else(|| Ok(NetnsId { inode: callers_inode()?, path: String::new() }), Ok)
+        self.id().map_or_else(|| Ok(NetnsId { inode: crate::namespace::own_namespace()?, path: String::new() }), Ok)
     }
 
     /// Whether both places have the same network namespace; the names of their ends can differ.
@@ -52,7 +52,7 @@ impl Place {
 
     /// Whether the network namespace of the place is the one of the calling thread.
     pub(super) fn is_callers(&self) -> bool {
-        self.id().is_none_or(|id| callers_inode().is_ok_and(|own| id.inode == own))
+        self.id().is_none_or(|id| crate::namespace::own_namespace().is_ok_and(|own| id.inode == own))
     }
 
     /// Runs a function inside the network namespace of the place, on a new thread, so that the caller stays in its own
@@ -65,9 +65,4 @@ impl Place {
         };
         std::thread::scope(|scope| scope.spawn(thread).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
-}
-
-/// Number of the network namespace of the calling thread.
-fn callers_inode() -> io::Result<u64> {
-    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())
 }

@@ -28,4 +28,5 @@ mod windows;
 
 pub use opening::{Wanted, cpus_to_watch, online_cpus};
 pub use tracer::TRACER_FILE;
+pub(crate) use tracer::{TEXT, refused, table_of};
 pub use watch::SwitchWatch;

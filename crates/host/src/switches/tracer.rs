@@ -13,7 +13,7 @@ pub const TRACER_FILE: &str = "libtailbound_tracer.so";
 /// Size in bytes of the ring buffer of all CPUs. A record has 32 bytes with its header.
 const RING: u32 = 4 << 20;
 /// Room in bytes for the text of an error.
-const TEXT: usize = 512;
+pub(crate) const TEXT: usize = 512;
 
 /// The tracer of this process, if it is loaded and nobody uses it: loading takes 0.1 s.
 static IDLE: Mutex<Option<Loaded>> = Mutex::new(None);
@@ -166,30 +166,37 @@ impl Drop for Tracer {
 
 impl Loaded {
     fn load(file: &Path) -> Result<Loaded, Problem> {
-        let broken = |e: &dyn std::fmt::Display| {
-            let what = format!("the tracer {} cannot be loaded: {e}", file.display());
-            Problem::new("tracer_not_loadable", what, "build it again with dev/tracer")
-        };
-        // SAFETY: initialisers of the object run; the file is a part of this installation.
-        let library = unsafe { libloading::Library::new(file) }.map_err(|e| broken(&e))?;
-        // The tracer stays loaded until the process ends.
-        let library: &'static libloading::Library = Box::leak(Box::new(library));
-        // SAFETY: the tracer's entry point has this type.
-        let entry = unsafe { library.get::<unsafe extern "C" fn() -> *const tb_tracer>(b"tailbound_tracer_v1\0") };
-        // SAFETY: the entry point takes no arguments and returns a table that lives as long as the object; its first two
-        // members have these types in every version.
-        let table = unsafe { entry.map_err(|e| broken(&e))?() };
-        let (version, size) = unsafe { ((*table).version, (*table).size) };
-        if version != TB_TRACER_VERSION || (size as usize) < size_of::<tb_tracer>() {
-            return Err(broken(&"it belongs to another version of Tailbound"));
-        }
-        // SAFETY: the table has this version and size.
-        let table = unsafe { *table };
+        let table = table_of(file)?;
         let mut text = [0; TEXT];
         // SAFETY: room for the text.
         let handle = unsafe { (table.load)(possible_cpus(), RING, text.as_mut_ptr(), TEXT) };
         if handle.is_null() { Err(refused(&text)) } else { Ok(Loaded { table, handle }) }
     }
+}
+
+/// Loads the shared object and returns its table of functions. It stays loaded until the process ends.
+///
+/// # Errors
+/// The file cannot be loaded, or belongs to another version of Tailbound.
+pub(crate) fn table_of(file: &Path) -> Result<tb_tracer, Problem> {
+    let broken = |e: &dyn std::fmt::Display| {
+        let what = format!("the tracer {} cannot be loaded: {e}", file.display());
+        Problem::new("tracer_not_loadable", what, "build it again with dev/tracer")
+    };
+    // SAFETY: initialisers of the object run; the file is a part of this installation.
+    let library = unsafe { libloading::Library::new(file) }.map_err(|e| broken(&e))?;
+    let library: &'static libloading::Library = Box::leak(Box::new(library));
+    // SAFETY: the tracer's entry point has this type.
+    let entry = unsafe { library.get::<unsafe extern "C" fn() -> *const tb_tracer>(b"tailbound_tracer_v1\0") };
+    // SAFETY: the entry point takes no arguments and returns a table that lives as long as the object; its first two
+    // members have these types in every version.
+    let table = unsafe { entry.map_err(|e| broken(&e))?() };
+    let (version, size) = unsafe { ((*table).version, (*table).size) };
+    if version != TB_TRACER_VERSION || (size as usize) < size_of::<tb_tracer>() {
+        return Err(broken(&"it belongs to another version of Tailbound"));
+    }
+    // SAFETY: the table has this version and size.
+    Ok(unsafe { *table })
 }
 
 /// Number of CPUs that can ever be online here.
@@ -198,7 +205,8 @@ fn possible_cpus() -> u32 {
     text.trim().parse::<CpuList>().ok().and_then(|cpus| cpus.0.last().copied()).map_or(1, |last| last + 1)
 }
 
-fn refused(text: &[c_char; TEXT]) -> Problem {
+/// What the tracer says of a refusal.
+pub(crate) fn refused(text: &[c_char; TEXT]) -> Problem {
     // SAFETY: the tracer ends the text with a NUL byte within its room; the room was zeroed.
     let text = unsafe { CStr::from_ptr(text.as_ptr()) };
     Problem::new("bpf_refused", format!("BPF cannot be used: {}", text.to_string_lossy()), "")

@@ -82,9 +82,12 @@ fn watched() -> WatchReport {
         place: "interface lo of this network namespace".into(),
         packets: 1_234,
         copies: 1_234,
+        left_within: None,
         from_file: false,
         is_partial: false,
         clock_step_ns: None,
+        also: None,
+        cost: None,
         cpu_ns: None,
         not_copied: 7,
         unread: Default::default(),
@@ -93,6 +96,8 @@ fn watched() -> WatchReport {
         participants: 2,
         topics: vec![topic(Some("a\\b \"c\"\n}d"), vec![writer, silent]), topic(None, vec![few])],
         chain: None,
+        incidents: Vec::new(),
+        calls: None,
         warnings: Vec::new(),
     }
 }

@@ -62,9 +62,12 @@ fn report() -> WatchReport {
         place: "all interfaces of this network namespace".into(),
         packets: 12_345,
         copies: 12_345,
+        left_within: None,
         from_file: false,
         is_partial: false,
         clock_step_ns: None,
+        also: None,
+        cost: None,
         cpu_ns: None,
         not_copied: 0,
         unread: Default::default(),
@@ -73,6 +76,8 @@ fn report() -> WatchReport {
         participants: 3,
         topics: vec![topic(Some("/scan"), 1, 40.0, 5 * MS), slow, other_clock, silent],
         chain: None,
+        incidents: Vec::new(),
+        calls: None,
         warnings: vec!["topics and types are not known of all writers (missing: 1)".into()],
     }
 }

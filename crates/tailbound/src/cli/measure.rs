@@ -112,10 +112,10 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Import {
     /// Program that printed the output: ddsperf, sockperf, sockperf-throughput, iperf3, isochron, cyclictest, rti-perftest, performance-test, or a tool file of your own (NAME.yaml)
-    #[arg(required_unless_present = "bag")]
+    #[arg(required_unless_present_any = ["bag", "ros2_trace"])]
     pub tool: Option<String>,
     /// Files with the output of the program
-    #[arg(required_unless_present = "bag")]
+    #[arg(required_unless_present_any = ["bag", "ros2_trace"])]
     pub files: Vec<PathBuf>,
     /// Read a recording of ROS 2 in place of an output: the directory of `ros2 bag record`, or one of its files (.mcap, .db3)
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tool", "files", "out", "known"])]
@@ -126,6 +126,15 @@ pub struct Import {
     /// The topic that the study of --save-study measures [default: the topic with most messages]
     #[arg(long, value_name = "NAME", requires = "save_study")]
     pub topic: Option<String>,
+    /// Read a trace of `ros2 trace` in place of an output: how long messages were under way from publish to take, and callbacks took
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["tool", "files", "out", "known", "bag"])]
+    pub ros2_trace: Option<PathBuf>,
+    /// Find the messages of the trace in this capture of the same time, made by `tailbound watch --out`: when they were on the wire
+    #[arg(long, value_name = "DIR", requires = "ros2_trace")]
+    pub capture: Option<PathBuf>,
+    /// Output format of what the trace has
+    #[arg(long, value_enum, default_value = "text", requires = "ros2_trace")]
+    pub format: TextFormat,
     /// Directory of the record; must not exist [default: tailbound-TOOL]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -33,7 +33,7 @@ use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 /// The version and the build: `dev/release` names the commit.
-const BUILD: &str = match option_env!("TAILBOUND_BUILD") {
+pub const BUILD: &str = match option_env!("TAILBOUND_BUILD") {
     Some(build) => build,
     None => concat!(env!("CARGO_PKG_VERSION"), " (built from a checkout)"),
 };

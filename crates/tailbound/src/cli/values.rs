@@ -84,6 +84,14 @@ pub fn time(text: &str) -> Result<Nanos, Problem> {
     }
 }
 
+/// The host in `ssh:HOST`.
+pub fn ssh_host(text: &str) -> Result<String, Problem> {
+    match text.strip_prefix("ssh:") {
+        Some(host) if !host.is_empty() && !host.starts_with('-') => Ok(host.to_owned()),
+        _ => Err(bad("expected `ssh:HOST`, where `ssh HOST` reaches the host")),
+    }
+}
+
 /// Parses a percentage above 0 %, such as `5%` or `5 %`, to a fraction.
 pub fn share(text: &str) -> Result<f64, Problem> {
     let number = text.trim().strip_suffix('%').map(str::trim).and_then(|n| n.parse::<f64>().ok());

@@ -1,6 +1,6 @@
 //! Flags of `tailbound watch`.
 
-use super::values::{MetricsFile, TextFormat, metrics_file, share, time};
+use super::values::{MetricsFile, TextFormat, metrics_file, share, ssh_host, time};
 use clap::Args;
 use std::path::PathBuf;
 use tailbound_model::Nanos;
@@ -34,7 +34,7 @@ pub struct Watch {
     #[arg(long, value_name = "N", default_value_t = 0, requires = "ask")]
     pub domain: u32,
     /// Read a capture of another program in place of capturing: a file of tcpdump, dumpcap or Wireshark (pcap, pcapng)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "netns", "container", "pod", "duration", "ask", "live", "cpu"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "netns", "container", "pod", "duration", "ask", "live", "cpu", "uprobes", "cost", "also"])]
     pub read: Option<PathBuf>,
     /// Show the topics on this terminal while packets are captured. Keys: up, down, Enter (one topic), Esc (back), s (order), q (end).
     /// With --format json: print a line of JSON every second in place of it
@@ -44,10 +44,30 @@ pub struct Watch {
     /// Messages are linked by the time in their headers, where their types have one, else by time
     #[arg(long, value_name = "TOPIC,TOPIC...", value_delimiter = ',', num_args = 1)]
     pub chain: Vec<String>,
+    /// Record also the calls with which programs of ROS 2 publish, take and execute messages (uprobes): how long a message was under
+    /// way from call to call, also in shared memory. Each call takes the programs some microseconds more; it needs the tracer, and root
+    #[arg(long)]
+    pub uprobes: bool,
     /// Most CPU time that reading packets may take, such as 5% of one CPU: if it takes more for a second, the topic with most packets is
     /// no longer read, which the report says
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub cpu: Option<f64>,
+    /// Capture at another host too, ssh:HOST, at the same time: how long samples took from one to the other, and which did not arrive. It
+    /// needs the same version of Tailbound there, and a login without a question that may capture
+    #[arg(long, value_name = "ssh:HOST", value_parser = ssh_host)]
+    pub also: Option<String>,
+    /// Capture at this network interface of the other host only
+    #[arg(long, value_name = "NAME", requires = "also")]
+    pub also_interface: Option<String>,
+    /// The program on the other host
+    #[arg(long, value_name = "PATH", requires = "also", default_value = "tailbound")]
+    pub also_program: String,
+    /// Capture for a Tailbound on another host, which is at the standard input and output
+    #[arg(long, hide = true)]
+    pub along: bool,
+    /// Measure first, for 10 s, what the capture costs the programs that send and receive: ten pairs of times with and without one
+    #[arg(long)]
+    pub cost: bool,
     /// Write each sample whose first transmission was captured into a new CSV file: its writer, its number, when it was written,
     /// when it was captured (ns since 1970)
     #[arg(long, value_name = "FILE")]

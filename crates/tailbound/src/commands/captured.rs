@@ -1,17 +1,17 @@
 //! Recorded captures (`watch --out`) for `tailbound report`, `tailbound compare` and `tailbound budget`.
 
-use super::capture_dir::{is_capture, read, read_report};
+use super::capture_dir::{captures, read, read_report};
 use super::report::write;
 use crate::cli::{Compare, CompareFormat, Format, Report};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, out, width};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tailbound_model::{Budget, ExitCode};
 use tailbound_report::BudgetReport;
 
-/// Whether one of two compared directories is a recorded capture.
+/// Whether one of two compared directories is a recorded capture, or has some.
 pub fn is_of_captures(args: &Compare) -> bool {
-    args.b.as_ref().is_some_and(|b| is_capture(&args.a) || is_capture(b))
+    args.b.as_ref().is_some_and(|b| [&args.a, b].into_iter().any(|dir| !captures(dir).is_empty()))
 }
 
 /// Prints a recorded capture.
@@ -38,15 +38,20 @@ pub fn report(args: &Report) -> CommandResult {
     show(args.out.as_deref(), &text)
 }
 
-/// Prints two recorded captures side by side.
+/// Prints recorded captures side by side.
 pub fn compare(args: &Compare) -> CommandResult {
-    refuse(&args.a, &[("--margin", args.margin.is_some()), ("--metric", args.metrics != ["round_trip"])])?;
     let b = args.b.as_deref().unwrap_or(&args.a);
-    if let Some(dir) = [args.a.as_path(), b].into_iter().find(|dir| !is_capture(dir)) {
-        return Err(Failure::bad_input(format!("{} is no capture, and the other one is", dir.display()))
-            .help("compare two directories of `watch --out`, or two records of studies"));
+    let sides = [captures(&args.a), captures(b)];
+    let is_one_each = sides.iter().all(|side| side.len() == 1);
+    let flags = [("--margin", args.margin.is_some() && is_one_each), ("--metric", args.metrics != ["round_trip"])];
+    refuse(&args.a, &flags)?;
+    if let Some((dir, _)) = [args.a.as_path(), b].into_iter().zip(&sides).find(|(_, side)| side.is_empty()) {
+        return Err(Failure::bad_input(format!("{} is no capture, and the other one is", dir.display())).help(
+            "compare two directories of `watch --out`, directories with several of them, or two records of studies",
+        ));
     }
-    let comparison = tailbound_watch::compare(&read(&args.a)?, &read(b)?);
+    let read_all = |side: &[PathBuf]| side.iter().map(|dir| read(dir)).collect::<Result<Vec<_>, Failure>>();
+    let comparison = tailbound_watch::compare(&read_all(&sides[0])?, &read_all(&sides[1])?, args.margin);
     let text = match args.format {
         CompareFormat::Terminal => tailbound_report::render_watch_comparison(&comparison, width(), colour()),
         CompareFormat::Json => serde_json::to_string_pretty(&comparison).map_err(Failure::unexpected)? + "\n",

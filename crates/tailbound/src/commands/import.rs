@@ -18,6 +18,9 @@ pub fn import(args: &Import) -> CommandResult {
     if let Some(path) = &args.bag {
         return super::import_bag::import_bag(args, path);
     }
+    if let Some(path) = &args.ros2_trace {
+        return super::import_trace::import_trace(args, path);
+    }
     let tool = tailbound_tools::find(args.tool.as_deref().unwrap_or_default())
         .map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     let known = known(&args.known)?;

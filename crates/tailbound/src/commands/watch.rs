@@ -1,29 +1,29 @@
 //! Runs `tailbound watch`: captures the packets of a network namespace, and says what the messages of other programs did.
 
+use super::watch_also::Also;
+use super::watch_calls::Recording;
+use super::watch_capture::{ENDED, TURN, failed, own_addresses, place, read_rest, seen};
+use super::watch_cost;
 use super::watch_files::{Files, not_written, save_study};
+use super::watch_host::HostLook;
 use super::watch_limit::CpuLimit;
 use super::watch_live::Live;
 use crate::cli::{TextFormat, Watch};
 use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, errln, out, outln, width};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use tailbound_driver::{Endpoint, Kv, Session, Silent};
 use tailbound_host::pod_process::pods_named;
-use tailbound_host::{
-    Capture, CaptureError, Packet, container, process_cpu_ns, read_offset, realtime_ns, shared_memory,
-};
+use tailbound_host::{Capture, CaptureError, container, process_cpu_ns, read_offset, realtime_ns, shared_memory};
 use tailbound_lab::netns::NetNs;
-use tailbound_model::{ClockOffset, ExitCode, Nanos};
+use tailbound_model::{ClockOffset, ExitCode};
 use tailbound_report::WatchReport;
-use tailbound_watch::{Seen, Watch as State};
+use tailbound_watch::{Captured, CapturedRow, Watch as State, guid_words};
 
-/// How often the end of the capture is looked at.
-const TURN: Duration = Duration::from_millis(100);
 /// Time after which --ask joins the domain: participants that speak are known by then.
 const BEFORE_ASKING: Duration = Duration::from_millis(500);
 /// How often --live with --format json prints a line.
@@ -34,9 +34,6 @@ const SHORTEST_WITH_ASK_NS: i64 = 2_000_000_000;
 const STEP_NS: i64 = 100_000;
 /// The kernel adjusts the rate of CLOCK_REALTIME by at most a tenth (adjtimex(2), ticks).
 const MOST_ADJUSTED: i64 = 10;
-
-/// Whether SIGINT or SIGTERM has arrived.
-static ENDED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn end(_: i32) {
     ENDED.store(true, SeqCst);
@@ -68,6 +65,9 @@ pub fn watch(args: &Watch) -> CommandResult {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         // SAFETY: the handler only stores a number.
         unsafe { sigaction(signal, &action) }.map_err(Failure::unexpected)?;
+    }
+    if args.along {
+        return super::watch_along::along(args);
     }
     // A thread of its own enters the network namespace, and so do the threads that it starts.
     let found = std::thread::scope(|scope| scope.spawn(|| captured(args, &space)).join());
@@ -155,126 +155,158 @@ fn captured(args: &Watch, space: &NetNs) -> Result<(WatchReport, Option<Failure>
     space.enter().map_err(|e| {
         Failure::not_fit(format!("the network namespace cannot be entered: {e}")).help("run the command as root")
     })?;
-    let mut capture = Capture::open(args.interface.as_deref()).map_err(failed)?;
-    let begin_ns = realtime_ns();
-    let mut state = State::new(place(args), begin_ns, own_addresses());
-    if !args.chain.is_empty() {
-        state.link(args.chain.clone());
-    }
-    let is_live = args.live && args.format == TextFormat::Text;
-    if is_live {
-        Live::check()?;
-    }
-    let mut files = Files::create(args, &mut state)?;
-    errln!("watching {} for {}; Ctrl-C ends it", place(args), tailbound_report::number::time(args.duration.0 as f64));
-    let mut live = is_live.then(Live::open).transpose()?;
-    let mut asking = None;
-    let Nanos(duration_ns) = args.duration;
-    let begin = Instant::now();
-    let end = begin + Duration::from_nanos(duration_ns.max(0).unsigned_abs());
-    let cpu_before_ns = process_cpu_ns();
-    let mut steps = Steps::new();
+    let also = args.also.as_deref().map(|host| Also::begin(args, host)).transpose()?;
+    let cost = args.cost.then(|| watch_cost::measure(args.interface.as_deref())).transpose()?;
+    let mut watching = Watching::begin(args)?;
+    let end = watching.begin + Duration::from_nanos(args.duration.0.max(0).unsigned_abs());
     let mut ended_early = None;
-    let mut limit = args.cpu.map(CpuLimit::new);
-    let mut next_line = (args.live && args.format == TextFormat::Json).then(Instant::now);
-    while !ENDED.load(SeqCst) && files.failed.is_none() {
+    while !ENDED.load(SeqCst) && watching.files.failed.is_none() {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
         }
+        let Watching { capture, state, .. } = &mut watching;
         if let Err(error) = capture.read(left.min(TURN), |packet| state.packet(seen(packet))) {
             ended_early = Some(error);
             break;
         }
-        steps.look();
-        if args.ask && asking.is_none() && begin.elapsed() >= BEFORE_ASKING {
-            asking = Some(ask(args, &state)?);
-            state.asks();
-        }
-        files.turn(&mut state, &mut capture);
-        if let Some(limit) = &mut limit {
-            limit.turn(&mut state);
-        }
-        if let Some(at) = next_line.as_mut().filter(|at| at.elapsed() >= BETWEEN_LINES) {
-            *at = Instant::now();
-            print_line(&state.report(realtime_ns(), capture.dropped().unwrap_or(0), Default::default()))?;
-        }
-        if let Some(live) = &mut live {
-            let dropped = capture.dropped().unwrap_or(0);
-            if live.turn(|| state.report(realtime_ns(), dropped, Default::default()))? {
-                break;
-            }
+        if watching.turn()? {
+            break;
         }
     }
-    let (duration, end_ns) = (begin.elapsed(), realtime_ns());
-    // The terminal is as before from here on.
-    let _ = live.take();
-    if ended_early.is_none() {
-        read_rest(&mut capture, &mut state, end_ns);
+    let (mut report, mut files) = watching.end(ended_early);
+    report.cost = cost;
+    if let Some(also) = also {
+        match also.finish(&report, &rows(files.kept.take().unwrap_or_default())) {
+            Ok(joined) => report.also = Some(joined),
+            Err(failure) => files.failed = files.failed.or(Some(failure)),
+        }
     }
-    files.samples(&mut state);
-    let dropped = capture.dropped().unwrap_or(0);
-    // What is sent from now on is not read, so that its drops do not count.
-    drop(capture);
-    if let Some(session) = asking.take() {
-        nodes(&session, &mut state);
-    }
-    // Another network namespace may belong to a container with a /dev/shm of its own.
-    let is_own = args.netns.is_none() && args.container.is_none() && args.pod.is_none();
-    let shared = if is_own { shared_memory::files_by_middleware() } else { Default::default() };
-    let mut report = state.report(end_ns, dropped, shared);
-    report.duration_ns = duration.as_nanos() as i64;
-    report.warnings.extend(ended_early.map(|error| format!("the capture ended early: {error}")));
-    report.warnings.extend(steps.warning());
-    report.clock_step_ns = (steps.largest_ns > 0).then_some(steps.largest_ns);
-    report.cpu_ns = Some(process_cpu_ns() - cpu_before_ns);
-    report.warnings.extend(limit.and_then(|limit| limit.warning()));
     files.metrics(&report);
     files.record(&report);
     Ok((report, files.failed))
 }
 
-/// Reads what was captured before the end, and not read until then.
-fn read_rest(capture: &mut Capture, state: &mut State, end_ns: i64) {
-    let mut is_over = false;
-    while !is_over {
-        let read = capture.read(Duration::ZERO, |packet| {
-            is_over |= packet.stamp_ns > end_ns;
-            if !is_over {
-                state.packet(seen(packet));
-            }
-        });
-        is_over |= !read.is_ok_and(|count| count > 0);
+/// A capture that runs, and what is done beside it.
+struct Watching<'a> {
+    args: &'a Watch,
+    capture: Capture,
+    state: State,
+    files: Files<'a>,
+    recording: Option<Recording>,
+    limit: Option<CpuLimit>,
+    live: Option<Live>,
+    /// When the last line of --live with --format json was printed.
+    next_line: Option<Instant>,
+    asking: Option<Session>,
+    steps: Steps,
+    host: HostLook,
+    begin: Instant,
+    cpu_before_ns: i64,
+}
+
+impl<'a> Watching<'a> {
+    fn begin(args: &'a Watch) -> Result<Watching<'a>, Failure> {
+        let capture = Capture::open(args.interface.as_deref()).map_err(failed)?;
+        let mut state = State::new(place(args), realtime_ns(), own_addresses());
+        if !args.chain.is_empty() {
+            state.link(args.chain.clone());
+        }
+        let recording = args.uprobes.then(|| Recording::begin(&mut state));
+        let is_live = args.live && args.format == TextFormat::Text;
+        if is_live {
+            Live::check()?;
+        }
+        let files = Files::create(args, &mut state)?;
+        let length = tailbound_report::number::time(args.duration.0 as f64);
+        errln!("watching {} for {length}; Ctrl-C ends it", place(args));
+        Ok(Watching {
+            args,
+            capture,
+            state,
+            files,
+            recording,
+            limit: args.cpu.map(CpuLimit::new),
+            live: is_live.then(Live::open).transpose()?,
+            next_line: (args.live && args.format == TextFormat::Json).then(Instant::now),
+            asking: None,
+            steps: Steps::new(),
+            host: HostLook::new(),
+            begin: Instant::now(),
+            cpu_before_ns: process_cpu_ns(),
+        })
+    }
+
+    /// What is done after packets were read. Returns whether the user ended the capture.
+    fn turn(&mut self) -> Result<bool, Failure> {
+        let Watching { state, capture, .. } = self;
+        self.steps.look();
+        self.host.turn(state);
+        if self.args.ask && self.asking.is_none() && self.begin.elapsed() >= BEFORE_ASKING {
+            self.asking = Some(ask(self.args, state)?);
+            state.asks();
+        }
+        if let Some(recording) = &mut self.recording {
+            recording.turn(state);
+        }
+        self.files.turn(state, capture);
+        if let Some(limit) = &mut self.limit {
+            limit.turn(state);
+        }
+        if let Some(at) = self.next_line.as_mut().filter(|at| at.elapsed() >= BETWEEN_LINES) {
+            *at = Instant::now();
+            print_line(&state.report(realtime_ns(), capture.dropped().unwrap_or(0), Default::default()))?;
+        }
+        let Some(live) = &mut self.live else { return Ok(false) };
+        let dropped = capture.dropped().unwrap_or(0);
+        live.turn(|| state.report(realtime_ns(), dropped, Default::default()))
+    }
+
+    /// Reads the rest, and returns what was seen with the files that are still written.
+    fn end(self, ended_early: Option<CaptureError>) -> (WatchReport, Files<'a>) {
+        let Watching { args, mut capture, mut state, mut files, mut recording, live, asking, steps, mut host, .. } =
+            self;
+        let (duration, end_ns) = (self.begin.elapsed(), realtime_ns());
+        host.end(&mut state);
+        // The terminal is as before from here on.
+        drop(live);
+        if ended_early.is_none() {
+            read_rest(&mut capture, &mut state, end_ns);
+        }
+        if let Some(recording) = &mut recording {
+            recording.end(&mut state);
+        }
+        files.samples(&mut state);
+        let dropped = capture.dropped().unwrap_or(0);
+        // What is sent from now on is not read, so that its drops do not count.
+        drop(capture);
+        if let Some(session) = asking {
+            nodes(&session, &mut state);
+        }
+        // Another network namespace may belong to a container with a /dev/shm of its own.
+        let is_own = args.netns.is_none() && args.container.is_none() && args.pod.is_none();
+        let shared = if is_own { shared_memory::files_by_middleware() } else { Default::default() };
+        let mut report = state.report(end_ns, dropped, shared);
+        report.duration_ns = duration.as_nanos() as i64;
+        report.warnings.extend(ended_early.map(|error| format!("the capture ended early: {error}")));
+        report.warnings.extend(steps.warning());
+        report.clock_step_ns = (steps.largest_ns > 0).then_some(steps.largest_ns);
+        report.cpu_ns = Some(process_cpu_ns() - self.cpu_before_ns);
+        report.warnings.extend(self.limit.and_then(|limit| limit.warning()));
+        report.warnings.extend(recording.into_iter().flat_map(Recording::warnings));
+        (report, files)
     }
 }
 
-/// The addresses of the interfaces of the network namespace. An interface that gets its address later is not there.
-fn own_addresses() -> BTreeSet<IpAddr> {
-    let address = |interface: nix::ifaddrs::InterfaceAddress| {
-        let address = interface.address?;
-        let version_4 = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
-        version_4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::from(address.ip())))
+/// Samples with the identities of their writers as text.
+fn rows(samples: Vec<Captured>) -> Vec<CapturedRow> {
+    let row = |Captured { writer, number, source_ns, stamp_ns }| CapturedRow {
+        guid: guid_words(writer),
+        number,
+        source_ns,
+        stamp_ns,
     };
-    nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(address).collect()
-}
-
-fn seen(packet: Packet<'_>) -> Seen<'_> {
-    let Packet { stamp_ns, interface, is_sent, bytes } = packet;
-    Seen { stamp_ns, interface, is_sent, bytes }
-}
-
-/// Where packets are captured, in words.
-fn place(args: &Watch) -> String {
-    let space = match (&args.netns, &args.container, &args.pod) {
-        (Some(name), _, _) => format!("network namespace {name}"),
-        (_, Some(name), _) => format!("container {name}"),
-        (_, _, Some(name)) => format!("pod {name}"),
-        (None, None, None) => "this network namespace".to_owned(),
-    };
-    match &args.interface {
-        None => format!("all interfaces of {space}"),
-        Some(interface) => format!("interface {interface} of {space}"),
-    }
+    samples.into_iter().map(row).collect()
 }
 
 /// Joins the domain with a participant that has no writers and readers: all others then announce theirs to it. Participants that
@@ -315,14 +347,6 @@ fn nodes(session: &Session, state: &mut State) {
 struct Node {
     name: String,
     writers: Vec<String>,
-}
-
-fn failed(error: CaptureError) -> Failure {
-    let exit = match error {
-        CaptureError::NoInterface(_) => ExitCode::BadInput,
-        _ => ExitCode::MachineNotFit,
-    };
-    Failure::of(exit, error.problem())
 }
 
 /// Steps of the clock of the host while it captures.

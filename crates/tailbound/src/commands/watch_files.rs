@@ -1,5 +1,6 @@
 //! The files that `tailbound watch` writes: samples, metrics, and the study of what was seen.
 
+use super::capture_dir::{REPORT, SAMPLES};
 use super::report::replace_metrics;
 use crate::cli::{MetricsFile, Watch};
 use crate::failure::Failure;
@@ -42,6 +43,8 @@ pub fn save_study(report: &WatchReport, topic: Option<&str>, path: &Path) -> Res
 pub struct Files<'a> {
     out: Option<&'a Path>,
     samples: Option<SampleFile>,
+    /// All samples, if another host captures too.
+    pub kept: Option<Vec<Captured>>,
     metrics: Option<&'a MetricsFile>,
     metrics_at: Instant,
     /// The first file that could not be written. No other is written after it.
@@ -56,12 +59,14 @@ impl<'a> Files<'a> {
             std::fs::create_dir(out).map_err(|e| not_written(out, &e, "--out"))?;
             samples = Some(SampleFile::create(out.join(SAMPLES), "--out")?);
         }
-        if samples.is_some() {
+        let kept = args.also.is_some().then(Vec::new);
+        if samples.is_some() || kept.is_some() {
             state.keep_samples();
         }
         Ok(Files {
             out: args.out.as_deref(),
             samples,
+            kept,
             metrics: args.metrics.as_ref(),
             metrics_at: Instant::now(),
             failed: None,
@@ -79,8 +84,12 @@ impl<'a> Files<'a> {
     }
 
     pub fn samples(&mut self, state: &mut State) {
+        let taken: Vec<Captured> = state.take_samples().collect();
         if let (Some(file), None) = (&mut self.samples, &self.failed) {
-            self.failed = file.write(state.take_samples()).err();
+            self.failed = file.write(taken.iter().copied()).err();
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.extend(taken);
         }
     }
 
@@ -102,10 +111,6 @@ impl<'a> Files<'a> {
         }
     }
 }
-
-/// Names of the files in the directory of `--out`.
-pub const REPORT: &str = "watch.json";
-pub const SAMPLES: &str = "samples.csv";
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, content)

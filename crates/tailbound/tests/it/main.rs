@@ -25,6 +25,7 @@ mod receive_modes;
 mod repeat_for;
 mod support;
 mod tools;
+mod traces;
 mod tune_export;
 mod until;
 
@@ -166,6 +167,10 @@ mod vms_neighbours;
 mod vms_networks;
 #[cfg(feature = "system-tests")]
 mod watch;
+#[cfg(feature = "system-tests")]
+mod watch_also;
+#[cfg(feature = "system-tests")]
+mod watch_calls;
 #[cfg(feature = "system-tests")]
 mod watch_chains;
 #[cfg(feature = "system-tests")]

@@ -331,6 +331,30 @@ fn an_interface_that_goes_ends_the_capture() {
     assert!(warnings.contains("the capture ended early") && warnings.contains("removed"), "{warnings}");
 }
 
+/// Test: what a capture costs the programs is measured by pairs, and printed with its interval.
+#[test]
+fn the_cost_of_a_capture_is_measured() {
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.study(&two_processes("cyclonedds").replace("slots: 300", "slots: 7000"));
+    let script = "export TAILBOUND_LOG=debug; \"$T\" run study.yaml --out record >/dev/null 2>run.err & R=$!; \
+        until grep -q 'measuring begins' record/logs/controller.log; do kill -0 $R; sleep 0.05; done; \
+        \"$T\" watch --cost --for 200ms --out seen >watched.txt; cp seen/watch.json watched.json; wait $R";
+    let found = watched(&bench, &in_namespace(&bench, script));
+    let cost = &found["cost"];
+    let [without, added, low, high] =
+        [&cost["without"], &cost["added"], &cost["within"][0], &cost["within"][1]].map(|share| share.as_f64().unwrap());
+    println!("{without} of a CPU, {added} more ({low} to {high})");
+    assert_eq!(cost["pairs"], 10, "{cost:#}");
+    // The ends take some of a CPU, and the capture far less than that.
+    assert!(without > 0.001 && low <= added && added <= high && added.abs() < without, "{cost:#}");
+    let text = std::fs::read_to_string(bench.path("watched.txt")).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("without a capture, and") && text.contains("98 % interval of 10 pairs"), "{text}");
+}
+
 /// Rate and size of each writer, the smallest sample first.
 fn flows(found: &Value) -> Vec<(f64, u64)> {
     let flow = |(_, writer): (&Value, &Value)| (writer["rate_hz"].as_f64(), writer["bytes"][1].as_u64());

@@ -3,6 +3,7 @@
 use super::wire::{PING, PONG, data, info_ts, writer_announced};
 use super::{BEGIN, Loopback, MS, US};
 use std::collections::BTreeMap;
+use tailbound_document::VerdictWord;
 use tailbound_watch::{CaptureRecord, compare, guid_words};
 
 /// A capture of 2,000 samples of a topic, `period_ns` apart, whose lateness is `late` of the number of a sample.
@@ -29,7 +30,7 @@ fn usual(n: i64) -> i64 {
 fn a_known_change_of_lateness_and_rate_is_found() {
     let before = capture("rt/scan", MS, usual);
     let after = capture("rt/scan", 2 * MS, |n| 3 * usual(n));
-    let comparison = compare(&before, &after);
+    let comparison = compare(&[before], &[after], None);
     let topic = &comparison.topics[0];
     assert_eq!((topic.topic.as_str(), topic.samples), ("/scan", (2000, 2000)));
     let rates = [topic.rate_hz.0.unwrap(), topic.rate_hz.1.unwrap()];
@@ -45,7 +46,7 @@ fn a_known_change_of_lateness_and_rate_is_found() {
 
 #[test]
 fn alike_captures_have_intervals_that_contain_one() {
-    let comparison = compare(&capture("rt/scan", MS, usual), &capture("rt/scan", MS, |n| usual(n + 17)));
+    let comparison = compare(&[capture("rt/scan", MS, usual)], &[capture("rt/scan", MS, |n| usual(n + 17))], None);
     let p50 = &comparison.topics[0].lateness[0];
     let (low, high) = p50.within.unwrap();
     assert!(low < 1.0 && 1.0 < high && high < 1.1, "{p50:?}");
@@ -54,11 +55,43 @@ fn alike_captures_have_intervals_that_contain_one() {
 #[test]
 fn topics_of_one_capture_alone_are_named_and_few_samples_have_no_interval() {
     let (a, mut b) = (capture("rt/a", MS, usual), capture("rt/b", MS, usual));
-    let comparison = compare(&a, &b);
+    let comparison = compare(std::slice::from_ref(&a), std::slice::from_ref(&b), None);
     assert_eq!((comparison.only_a.join(""), comparison.only_b.join("")), ("/a".into(), "/b".into()));
     assert!(comparison.topics.is_empty());
     b = a.clone();
     b.late_ns.values_mut().for_each(|late| late.truncate(200));
-    let lateness = &compare(&a, &b).topics[0].lateness;
+    let lateness = &compare(std::slice::from_ref(&a), std::slice::from_ref(&b), None).topics[0].lateness;
     assert_eq!((lateness.len(), lateness[0].within), (1, None), "{lateness:?}");
+}
+
+/// Captures that differ among each other by up to 10 %, times a factor.
+fn several(factor: i64) -> Vec<CaptureRecord> {
+    (0..5).map(|of| capture("rt/scan", MS, move |n| usual(n) * factor * (100 + of * 7 % 11) / 100)).collect()
+}
+
+#[test]
+fn several_captures_of_each_side_have_verdicts() {
+    let comparison = compare(&several(1), &several(2), None);
+    assert_eq!(comparison.captures, (5, 5));
+    for late in &comparison.topics[0].lateness {
+        let ((low, high), ratio) = (late.between.unwrap(), late.ratio.unwrap());
+        assert_eq!((late.verdict, late.within), (Some(VerdictWord::Slower), None), "{late:?}");
+        assert!((ratio - 2.0).abs() < 0.01 && low < 2.0 && 2.0 < high && high < 2.3, "{late:?}");
+    }
+    let comparison = compare(&several(1), &several(1)[..3], None);
+    for late in &comparison.topics[0].lateness {
+        assert_eq!(late.verdict, Some(VerdictWord::NotEnoughData), "{late:?}");
+        assert!(late.more_captures.unwrap() >= 1 && late.between.is_none(), "{late:?}");
+    }
+    let comparison = compare(&several(1), &several(1), Some(0.5));
+    assert!(comparison.topics[0].lateness.iter().all(|late| late.verdict == Some(VerdictWord::Equal)));
+}
+
+#[test]
+fn topics_that_one_capture_lacks_are_not_compared() {
+    let mut b = several(1);
+    b[2] = capture("rt/other", MS, usual);
+    let comparison = compare(&several(1), &b, None);
+    assert!(comparison.topics.is_empty());
+    assert_eq!((comparison.not_in_all.join(""), comparison.only_b.join("")), ("/scan".into(), "/other".into()));
 }

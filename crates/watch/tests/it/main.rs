@@ -1,10 +1,14 @@
 //! Feeds packets of which everything is known: writers, samples, retransmissions, replays, fragments and losses.
 
+mod also;
 mod budget;
+mod calls;
 mod chain;
 mod compare;
 mod file;
+mod incidents;
 mod study;
+mod trace;
 mod wire;
 
 use tailbound_document::{WatchReport, WatchedProtocol, WatchedWriter};

@@ -38,9 +38,12 @@ fn report(topics: Vec<WatchedTopic>) -> WatchReport {
         place: "all interfaces of this network namespace".into(),
         packets: 0,
         copies: 0,
+        left_within: None,
         from_file: false,
         is_partial: false,
         clock_step_ns: None,
+        also: None,
+        cost: None,
         cpu_ns: None,
         not_copied: 0,
         unread: Default::default(),
@@ -49,6 +52,8 @@ fn report(topics: Vec<WatchedTopic>) -> WatchReport {
         participants: 1,
         topics,
         chain: None,
+        incidents: Vec::new(),
+        calls: None,
         warnings: Vec::new(),
     }
 }
