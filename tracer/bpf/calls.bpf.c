@@ -70,12 +70,13 @@ struct {
   TYPE(value, u8);
 } callers SEC(".maps");
 
-// A thread of such a process that got a CPU.
+// A thread of such a process: when it got a CPU last, and how long it had waited for CPUs until it left one, since it exists. In
+// between, the kernel adds to the latter more than once if the waiting thread is moved to another CPU.
 struct got {
   u64 at_ns;
-  u64 waited_ns;    // how long the thread had waited for CPUs before this time, since it exists
+  u64 waited_ns;
   u64 by_from_ns, by_to_ns;
-  char by[16];      // the thread that had this CPU longest in the last second, and when
+  char by[16];  // the thread that had this CPU longest in the last second, and when
 };
 struct {
   UINT(type, MAP_LRU_HASH);
@@ -236,7 +237,14 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *arguments) {
   }
   cpu->since_ns = now;
   if (map_lookup(&callers, &process)) {
-    struct got new = {.at_ns = now, .waited_ns = in->sched_info.run_delay, .by_from_ns = cpu->by_from_ns, .by_to_ns = cpu->by_to_ns};
+    const struct got *old = map_lookup(&on_cpu, &thread);
+    u64 waited_ns = in->sched_info.run_delay;
+    // The compiler must not join the two loads: the verifier permits one kind of pointer for each.
+    __asm__ volatile("" : "+r"(waited_ns));
+    if (old) waited_ns = old->waited_ns;
+    struct got new = {.at_ns = now, .waited_ns = waited_ns};
+    new.by_from_ns = cpu->by_from_ns;
+    new.by_to_ns = cpu->by_to_ns;
     __builtin_memcpy(new.by, cpu->by, sizeof(new.by));
     map_update(&on_cpu, &thread, &new, 0);
   }
@@ -262,7 +270,7 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *arguments) {
     } else
       __sync_fetch_and_add(&lost, 1);
   }
-  map_delete(&on_cpu, &thread);
+  got->waited_ns = out->sched_info.run_delay;
   return 0;
 }
 

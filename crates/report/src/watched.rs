@@ -56,7 +56,7 @@ pub fn render_watched_calls(calls: &WatchedCalls, width: usize, colour: bool) ->
 
 fn calls_lines(calls: &WatchedCalls, width: usize, paint: &Paint) -> Vec<String> {
     let table = watched_calls::columns(calls);
-    if table.is_none() { Vec::new() } else { table_lines(table, &watched_calls::sentences(calls), width, paint) }
+    table_lines(table, &watched_calls::sentences(calls), width, paint)
 }
 
 /// A table, if there is one, and sentences below it.

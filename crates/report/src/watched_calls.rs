@@ -61,7 +61,9 @@ pub(crate) fn columns(calls: &WatchedCalls) -> Option<(Column, Vec<Column>)> {
 pub(crate) fn sentences(calls: &WatchedCalls) -> Vec<String> {
     let rows = rows(calls);
     if rows.is_empty() {
-        return Vec::new();
+        return vec![
+            "No call of ROS 2 was recorded: no program here published or took a message meanwhile.".to_owned(),
+        ];
     }
     let mut sentences: Vec<String> = rows
         .iter()

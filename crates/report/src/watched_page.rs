@@ -29,10 +29,10 @@ pub fn render_watch_html(report: &WatchReport) -> String {
         }
         main += &watched_also::sentences(also).iter().map(|sentence| paragraph(sentence)).collect::<String>();
     }
-    if let Some((calls, (first, others))) =
-        report.calls.as_ref().and_then(|calls| Some((calls, watched_calls::columns(calls)?)))
-    {
-        main += &table("Calls of ROS 2", &first, &others);
+    if let Some(calls) = &report.calls {
+        if let Some((first, others)) = watched_calls::columns(calls) {
+            main += &table("Calls of ROS 2", &first, &others);
+        }
         main += &watched_calls::sentences(calls).iter().map(|sentence| paragraph(sentence)).collect::<String>();
     }
     for note in notes(report, &rows) {

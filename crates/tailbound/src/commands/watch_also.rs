@@ -3,6 +3,7 @@
 use crate::cli::Watch;
 use crate::failure::Failure;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -49,6 +50,8 @@ impl Also {
         let mut command = Command::new("ssh");
         command.args(OPTIONS.iter().flat_map(|option| ["-o", option])).args(["-T", "--", host]);
         command.arg(format!("exec {}", words.join(" "))).env("LC_ALL", "C");
+        // Ctrl-C is meant for this program, which ends the other one and reads what it captured.
+        command.process_group(0);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.map_err(|e| {
             Failure::not_fit(format!("--also ssh:{host}: ssh cannot be started: {e}"))

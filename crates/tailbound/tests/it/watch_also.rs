@@ -1,9 +1,10 @@
 //! Tests of `tailbound watch --also`: two hosts by ssh, with the real ssh and DDS.
 
 use crate::support::exit_and_stderr;
-use crate::support::host::{cannot, signal};
+use crate::support::host::cannot;
 use crate::support::ssh::TwoHosts;
 use serde_json::Value;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,11 +34,14 @@ fn samples_are_followed_from_host_to_host() {
         return;
     }
     let hosts = TwoHosts::new(0);
-    let watching = watch(&hosts).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut watching = watch(&hosts);
+    let watching = watching.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_program(&hosts);
     let output = hosts.run(&study("best-effort")).output().unwrap();
     assert_eq!(exit_and_stderr(&output).0, 0, "{}", exit_and_stderr(&output).1);
-    signal(&watching, libc::SIGINT);
+    // As Ctrl-C of a terminal: to all processes of the group.
+    // SAFETY: the group of a process of this test.
+    unsafe { libc::kill(-(watching.id() as i32), libc::SIGINT) };
     let output = watching.wait_with_output().unwrap();
     assert_eq!(exit_and_stderr(&output).0, 0, "{}", exit_and_stderr(&output).1);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
