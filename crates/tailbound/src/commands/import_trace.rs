@@ -96,7 +96,8 @@ fn read(path: &Path, mut each: impl FnMut(&str)) -> Result<(), Failure> {
         // Its lines of errors name the cause first, and then who called whom.
         let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
         // Before the text stand a time, ids, and a place in its source: `... function@file.c:12 TEXT`.
-        let text = first.split_once(".c:").and_then(|(_, rest)| rest.split_once(' ')).map_or(first, |(_, text)| text);
+        let place = first.split_once('@').and_then(|(_, rest)| rest.split_once(':'));
+        let text = place.and_then(|(_, rest)| rest.split_once(' ')).map_or(first, |(_, text)| text);
         return Err(refused(path, &format!("{READER} cannot read it: {text}"))
             .help("name the directory that `ros2 trace` has written, with its files `metadata`"));
     }
