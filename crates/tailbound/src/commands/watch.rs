@@ -264,12 +264,13 @@ impl<'a> Watching<'a> {
 
     /// Reads the rest, and returns what was seen with the files that are still written.
     fn end(self, ended_early: Option<CaptureError>) -> (WatchReport, Files<'a>) {
-        let Watching { args, mut capture, mut state, mut files, mut recording, live, asking, steps, mut host, .. } =
-            self;
+        let Watching {
+            args, mut capture, mut state, mut files, mut recording, mut live, asking, steps, mut host, ..
+        } = self;
         let (duration, end_ns) = (self.begin.elapsed(), realtime_ns());
         host.end(&mut state);
         // The terminal is as before from here on.
-        drop(live);
+        let _ = live.take();
         if ended_early.is_none() {
             read_rest(&mut capture, &mut state, end_ns);
         }
