@@ -36,7 +36,7 @@ struct call {
   s32 process, thread;
   u8 kind;
   u8 unused[7];
-  char topic[NAME];  // WAITED: 16 bytes with the name of the thread, and 16 with that of the thread that had the CPU
+  char topic[NAME];  // WAITED: 16 bytes with the name of the thread, and 16 bytes with the name of the thread that had the CPU
 };
 
 // A call that has begun.
@@ -111,7 +111,7 @@ struct {
 const volatile u32 is_arm = 0;
 
 // A register of the thread that called. The helper takes any address: the verifier permits loads at constant offsets alone, and the
-// compiler joins those of two kinds of CPU.
+// compiler joins the loads of two kinds of CPU.
 INLINE u64 word(const u64 *registers, u32 at) {
   u64 value = 0;
   return read_kernel(&value, sizeof(value), registers + at) ? 0 : value;

@@ -149,7 +149,7 @@ pub struct AlsoWriter {
     pub from_here: bool,
     /// Samples that were sent, from the first to the last one that arrived.
     pub sent: u64,
-    /// Of these, those whose first transmission did not arrive. Those of a best-effort writer are lost.
+    /// Number of these samples whose first transmission did not arrive. If the writer is best-effort, these samples are lost.
     pub not_arrived: u64,
     /// Whether the writer repeats nothing; absent if its policies are not known.
     pub is_best_effort: Option<bool>,

@@ -1,10 +1,11 @@
 //! Processes of pods on this node, found without the API of the cluster: by the control group in which the kubelet puts them, and by the
 //! name of their host, which is the name of the pod.
 
+use crate::namespace::{namespace_of, process_ids};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Where a pod finds the name of its Kubernetes namespace, if it has the token of a service account: `/var/run` is often a link to
@@ -25,23 +26,21 @@ pub struct PodProcess {
 
 /// The running pods of this name on this node: those with a network namespace of their own. Only root sees the files of others.
 pub fn pods_named(name: &str) -> Vec<PodProcess> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let of_node = fs::metadata("/proc/1/ns/net").map(|space| space.ino()).ok();
+    let of_node = namespace_of(Path::new("/proc/1"));
     // A pod has one network namespace and several processes.
     let mut found: BTreeMap<u64, PodProcess> = BTreeMap::new();
-    for pid in pids {
+    for pid in process_ids() {
         let process = Path::new("/proc").join(pid.to_string());
         let is_of_pod = fs::read_to_string(process.join("cgroup")).is_ok_and(|text| text.contains("kubepods"));
         let text = |path: &str| small_file(&process.join("root").join(path));
         if !is_of_pod || text("etc/hostname").as_deref() != Some(name) {
             continue;
         }
-        let Ok(space) = fs::metadata(process.join("ns/net")) else { continue };
-        if Some(space.ino()) == of_node {
+        let Some(space) = namespace_of(&process) else { continue };
+        if Some(space) == of_node {
             continue;
         }
-        let pod = found.entry(space.ino()).or_insert(PodProcess { pid, namespace: None });
+        let pod = found.entry(space).or_insert(PodProcess { pid, namespace: None });
         pod.namespace = pod.namespace.take().or_else(|| NAMESPACE.into_iter().find_map(text));
     }
     found.into_values().collect()

@@ -33,7 +33,7 @@ pub(crate) fn columns(also: &WatchedAlso) -> Option<(Column, Vec<Column>)> {
     let (network, lateness): (Of, Of) = (|writer| writer.network, |writer| writer.lateness);
     let (p50, max): (Figure, Figure) = (|range| range.p50_ns, |range| range.max_ns);
     let others = vec![
-        column("way", false, &|writer| {
+        column("direction", false, &|writer| {
             if writer.from_here { format!("to {}", also.host) } else { format!("from {}", also.host) }
         }),
         column("sent", true, &|writer| count(writer.sent)),

@@ -133,7 +133,7 @@ struct Times {
 }
 
 impl Times {
-    /// A sample that the sender captured as `sent`. The offset is the clock of the other host minus that of this one, at least and at most.
+    /// A sample that the sender captured as `sent`. The offset is the clock of the other host minus the clock of this host, at least and at most.
     fn add(&mut self, sent: &CapturedRow, here_ns: i64, other_ns: i64, (low, high): (i64, i64), from_here: bool) {
         let apart = other_ns - here_ns;
         let network = if from_here { (apart - high, apart - low) } else { (low - apart, high - apart) };

@@ -35,7 +35,7 @@ pub enum CallKind<'a> {
     Publish {
         /// Source timestamp of the message, ns since 1970, if it is known.
         source_ns: Option<i64>,
-        /// Whether the end is that of the call, and not a later time.
+        /// Whether the call ended at `end_ns`, and not before it.
         has_end: bool,
     },
     /// It took a message.

@@ -14,7 +14,7 @@ const MOST: usize = 10;
 const APART_NS: i64 = 1_000_000;
 /// Fewer samples have no usual lateness.
 const FEWEST: u64 = 20;
-/// Largest number of times of the host that are kept: those of a day.
+/// Largest number of times of the host that are kept: enough for a day.
 const MOST_TIMES: usize = 1_000_000;
 
 /// The latest samples of a writer: their lateness, and when they were captured, ns.
@@ -59,7 +59,7 @@ impl HostTimes {
         }
     }
 
-    /// What the CPUs did in the times that overlap with a span: the resolution is that of the readings.
+    /// What the CPUs did in the times that overlap with a span. Times are not divided: the resolution is the time between two readings.
     fn during(&self, from_ns: i64, to_ns: i64) -> Option<HostDuring> {
         let first = self.0.partition_point(|time| time.to_ns <= from_ns);
         let times = || self.0[first..].iter().take_while(|time| time.from_ns < to_ns);

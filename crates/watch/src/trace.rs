@@ -1,6 +1,6 @@
 //! Reads a trace of `ros2_tracing`, as lines that `babeltrace2` printed, and gives its calls.
 //!
-//! The events and their members are those of tracetools, Foxy to Rolling: `rclcpp_publish`, `rcl_publish` and `rmw_publish` publish,
+//! The events and their members have the names of tracetools, Foxy to Rolling: `rclcpp_publish`, `rcl_publish` and `rmw_publish` publish,
 //! `rmw_take` takes, `callback_start` and `callback_end` execute; what is initialised gives names.
 
 use crate::calls::{Call, CallKind, Calls};

@@ -15,7 +15,7 @@ use tailbound_watch::{CapturedAt, CapturedRow, ClockExchange, join};
 
 /// The longest time in which the other host begins to capture, and in which it answers.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The longest time between two lines when it tells what it captured.
+/// The longest time between two lines of the other host after its capture ended.
 const PATIENCE_AT_END: Duration = Duration::from_secs(60);
 /// Time between two readings of its clock.
 const BETWEEN_READINGS: Duration = Duration::from_millis(100);

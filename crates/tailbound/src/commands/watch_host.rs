@@ -14,14 +14,14 @@ impl HostLook {
         HostLook(cpu_times().map(|times| (realtime_ns(), times)))
     }
 
-    /// Tells what the CPUs did since the last reading, if that is long enough ago.
+    /// Passes on what the CPUs did since the last reading, if the last reading is long enough ago.
     pub fn turn(&mut self, state: &mut State) {
         if self.0.is_none_or(|(last_ns, _)| realtime_ns() - last_ns >= BETWEEN_READINGS_NS) {
             self.end(state);
         }
     }
 
-    /// Tells what the CPUs did since the last reading.
+    /// Passes on what the CPUs did since the last reading.
     pub fn end(&mut self, state: &mut State) {
         let Some((to_ns, now)) = cpu_times().map(|times| (realtime_ns(), times)) else { return };
         if let Some((from_ns, before)) = self.0.replace((to_ns, now)) {

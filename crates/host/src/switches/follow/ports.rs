@@ -1,8 +1,8 @@
 //! The UDP sockets of a process: their ports, and the network namespace that they are in.
 
+use crate::namespace::namespace_of;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// UDP sockets of one process.
@@ -19,7 +19,7 @@ impl Sockets {
     /// namespace counts.
     pub fn of(pid: i32) -> Sockets {
         let process = Path::new("/proc").join(pid.to_string());
-        let namespace = fs::metadata(process.join("ns/net")).map_or(0, |namespace| namespace.ino() as u32);
+        let namespace = namespace_of(&process).map_or(0, |namespace| namespace as u32);
         let own = inodes(&process.join("fd"));
         let table = |name: &str| fs::read_to_string(process.join("net").join(name)).unwrap_or_default();
         let ports = ["udp", "udp6"].iter().flat_map(|name| bound(&table(name), &own)).collect();
